@@ -1,0 +1,1 @@
+"""Speed and memory, each a figure beside a named baseline in the same run."""

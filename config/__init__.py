@@ -1,0 +1,1 @@
+"""Typed configuration: every threshold with default, range, unit and reason; loader; profiles."""

@@ -1,0 +1,129 @@
+"""One section per detector: its thresholds, each with default, range, unit and reason, and its debounce rule.
+
+Adding a detector adds one section here. Profiles (config/*.toml) only change the debounce counts.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from msgspec import field
+
+from watchkeeper.config.section import Flag, Section, about
+
+
+class Debounce(Section, frozen=True):
+    """From scores to alarms. Everything counts measurement epochs: new evidence, never one reading used twice."""
+
+    n: Annotated[int, about("epochs", "how many of the last m must be over the threshold to raise", ge=1, le=64)] = 5
+    m: Annotated[int, about("epochs", "window for n; n = m means n in a row", ge=1, le=64)] = 5
+    clear_n: Annotated[int, about("epochs", "this many in a row under the clearing level to clear", ge=1, le=64)] = 5
+    clear_ratio: Annotated[
+        float, about("ratio", "clearing level over raising threshold: the hysteresis", ge=0.05, le=1.0)
+    ] = 0.8
+    min_on_s: Annotated[
+        float, about("s", "an alarm stays up at least this long, so that people can see it", ge=0, le=3600)
+    ] = 5.0
+    bridge_s: Annotated[
+        float,
+        about(
+            "s", "a gap between epochs up to this long is bridged; a longer one starts the count again", ge=0.1, le=3600
+        ),
+    ] = 15.0
+    lost_s: Annotated[
+        float, about("s", "an active alarm with no new evidence for this long is cleared as lost", ge=1, le=86_400)
+    ] = 60.0
+
+
+class Conflict(Section, frozen=True):
+    """Predicted loss of separation between two aircraft."""
+
+    enabled: Flag = True
+    horizon_s: Annotated[
+        float, about("s", "how far ahead we look; straight-line prediction is poor beyond", ge=1, le=1800)
+    ] = 120.0
+    separation_nm: Annotated[
+        float,
+        about("NM", "horizontal minimum; exactly this much is separated (5 en route, 3 terminal)", ge=0.01, le=50),
+    ] = 5.0
+    vertical_ft: Annotated[float, about("ft", "vertical minimum; exactly this much is separated", ge=10, le=10_000)] = (
+        1000.0
+    )
+    max_age_s: Annotated[
+        float, about("s", "an aircraft unheard for longer is not extrapolated and cannot conflict", ge=1, le=300)
+    ] = 15.0
+    caution_s: Annotated[
+        float, about("s", "time to loss of separation below which an advisory becomes a caution", ge=0, le=1800)
+    ] = 80.0
+    warning_s: Annotated[
+        float, about("s", "time to loss of separation below which it becomes a warning", ge=0, le=1800)
+    ] = 40.0
+    min_gs_kt: Annotated[
+        float, about("kt", "slower aircraft without an on-ground flag count as parked", ge=0, le=200)
+    ] = 30.0
+    max_pairs: Annotated[
+        int, about("pairs", "conflicting pairs followed at once; further ones are counted", ge=10, le=10_000_000)
+    ] = 200_000
+    debounce: Debounce = field(default_factory=Debounce)
+
+
+class Los(Section, frozen=True):
+    """Separation lost now (same minima as `conflict`)."""
+
+    enabled: Flag = True
+    debounce: Debounce = field(default_factory=lambda: Debounce(n=2, m=3, clear_n=3))
+
+
+class GpsImu(Section, frozen=True):
+    """Residual between what the GPS says and what the IMU says."""
+
+    enabled: Flag = True
+    threshold: Annotated[float, about("sigma", "normalised residual that counts as anomalous", ge=1, le=1000)] = 5.0
+    debounce: Debounce = field(default_factory=Debounce)
+
+
+class Kinematics(Section, frozen=True):
+    """A track that contradicts itself: jumps, speed against displacement, altitude spikes, duplicate ids."""
+
+    enabled: Flag = True
+    jump_speed_kt: Annotated[
+        float, about("kt", "implied speed between two positions that no aircraft flies", ge=100, le=20_000)
+    ] = 1500.0
+    speed_error_kt: Annotated[
+        float, about("kt", "displacement speed against reported speed, beyond report noise", ge=5, le=5000)
+    ] = 150.0
+    climb_fpm: Annotated[
+        float, about("ft/min", "implied vertical rate that no aircraft flies", ge=1000, le=200_000)
+    ] = 30_000.0
+    position_noise_m: Annotated[
+        float,
+        about("m", "position and time-stamp noise that displacement must exceed to mean anything", ge=1, le=10_000),
+    ] = 400.0
+    debounce: Debounce = field(default_factory=lambda: Debounce(n=3, m=5))
+
+
+class Silence(Section, frozen=True):
+    """A stream that stopped."""
+
+    enabled: Flag = True
+    streams: Annotated[
+        tuple[str, ...], about("", "kinds watched; adsb is left out because aircraft leave coverage all the time")
+    ] = ("gps", "imu")
+    min_silence_s: Annotated[float, about("s", "never alarm before this long", ge=0.1, le=3600)] = 3.0
+    factor: Annotated[
+        float, about("intervals", "alarm after this many usual intervals between samples", ge=2, le=1000)
+    ] = 10.0
+    min_samples: Annotated[
+        int, about("samples", "a stream must have spoken this often before silence means anything", ge=2, le=10_000)
+    ] = 5
+    debounce: Debounce = field(default_factory=lambda: Debounce(n=1, m=1, clear_n=1, min_on_s=0.0, lost_s=3600.0))
+
+
+class Detectors(Section, frozen=True):
+    """All detectors."""
+
+    conflict: Conflict = field(default_factory=Conflict)
+    los: Los = field(default_factory=Los)
+    gps_imu: GpsImu = field(default_factory=GpsImu)
+    kinematics: Kinematics = field(default_factory=Kinematics)
+    silence: Silence = field(default_factory=Silence)

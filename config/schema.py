@@ -1,0 +1,177 @@
+"""The configuration, typed. One table of truth: each setting carries its default, range, unit and reason.
+
+`check-config`, the generated reference (docs/configuration.md) and `watchkeeper detectors` all read these
+annotations, so a limit is written once. Sections for detectors are in config/detectors.py.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import field
+
+from watchkeeper.config.detectors import Detectors
+from watchkeeper.config.section import Flag, Section, about, text
+
+
+class Broker(Section, frozen=True):
+    """The MQTT broker to listen to and to publish on."""
+
+    url: Annotated[str, text("mqtt://host:port, or mqtts:// for TLS", pattern=r"^mqtts?://[^\s/:@]+(:\d{1,5})?/?$")] = (
+        "mqtt://127.0.0.1:1883"
+    )
+    transport: Annotated[
+        Literal["aiomqtt", "gmqtt"], text("client library; gmqtt (extra `fast`) costs a tenth of the CPU per message")
+    ] = "aiomqtt"
+    client_id: Annotated[str, text("fixed, so that the broker keeps our session over a restart")] = "watchkeeper"
+    username: Annotated[str, text("empty: no login")] = ""
+    password: Annotated[str, text("better set as WATCHKEEPER_BROKER__PASSWORD than in a file")] = ""
+    ca_file: Annotated[str, text("certificate authority for mqtts://; empty: the system's")] = ""
+    qos: Annotated[int, about("", "1 survives a broken connection, 0 is cheaper", ge=0, le=1)] = 1
+    keepalive_s: Annotated[int, about("s", "a dead link is noticed after 1.5 of these", ge=5, le=3600)] = 30
+    session_expiry_s: Annotated[
+        int, about("s", "how long the broker keeps messages for us while we are away", ge=0, le=604_800)
+    ] = 300
+    reconnect_min_s: Annotated[float, about("s", "first pause after a lost connection", ge=0.05, le=60)] = 0.5
+    reconnect_max_s: Annotated[float, about("s", "pauses double up to this, with jitter", ge=0.1, le=600)] = 30.0
+
+
+class Topics(Section, frozen=True):
+    """Topic prefixes."""
+
+    telemetry: Annotated[str, text("what we subscribe to, below this level", pattern=r"^[^+#\s]+$")] = "telemetry"
+    output: Annotated[str, text("what we publish, below this level", pattern=r"^[^+#\s]+$")] = "watchkeeper"
+
+
+class Time(Section, frozen=True):
+    """Event time: when a tick may run, and what to do about clocks that jump."""
+
+    tick_s: Annotated[
+        float, about("s", "one look at the whole fleet; ADS-B positions come about once a second", ge=0.01, le=60)
+    ] = 1.0
+    lateness_s: Annotated[
+        float, about("s", "a tick waits this long for stragglers; later samples are dropped and counted", ge=0, le=300)
+    ] = 1.0
+    max_jump_s: Annotated[
+        float,
+        about("s", "a sample this far ahead of (or behind) the stream is set aside as a clock jump", ge=1, le=86_400),
+    ] = 30.0
+    jump_confirm_s: Annotated[
+        float,
+        about(
+            "s",
+            "jumped samples that agree with each other for this long, undisturbed, become the new time",
+            ge=0.1,
+            le=600,
+        ),
+    ] = 3.0
+    gap_skip_s: Annotated[
+        float, about("s", "after this much empty event time ticks are skipped up to the next sample", ge=10, le=86_400)
+    ] = 600.0
+    idle_timeout_s: Annotated[
+        float, about("s", "live only: with no input for this long, time goes on by the wall clock", ge=0.1, le=3600)
+    ] = 2.0
+
+
+class FleetLimits(Section, frozen=True):
+    """Sizes of the preallocated tables."""
+
+    max_vehicles: Annotated[
+        int, about("vehicles", "hard cap; memory is reserved, not touched, up front", ge=1, le=500_000)
+    ] = 20_000
+    evict_idle_s: Annotated[
+        float, about("s", "a vehicle unheard for this long is forgotten and its row reused", ge=10, le=86_400)
+    ] = 900.0
+    ring_adsb: Annotated[int, about("samples", "history kept of each aircraft's ADS-B", ge=4, le=4096)] = 32
+    ring_gps: Annotated[int, about("samples", "history kept of each vehicle's GPS", ge=4, le=4096)] = 64
+    ring_imu: Annotated[int, about("samples", "history kept of each vehicle's IMU", ge=4, le=8192)] = 256
+
+
+class Frames(Section, frozen=True):
+    """Axes of local coordinates. Named here, never guessed."""
+
+    local: Annotated[Literal["ned", "enu"], text("axes of gps_x/y/z and gps_vx/vy/vz")] = "ned"
+    body: Annotated[Literal["frd", "flu"], text("axes of imu_*")] = "frd"
+
+
+class Limits(Section, frozen=True):
+    """Bounds on what one message or one moment may bring."""
+
+    max_payload_bytes: Annotated[int, about("bytes", "larger payloads are refused unread", ge=1024, le=268_435_456)] = (
+        4_194_304
+    )
+    max_frame_rows: Annotated[int, about("rows", "samples in one columnar frame", ge=1, le=10_000_000)] = 1_000_000
+    queue_messages: Annotated[
+        int,
+        about(
+            "messages",
+            "waiting between the network and the pipeline; when full the oldest is dropped",
+            ge=100,
+            le=10_000_000,
+        ),
+    ] = 200_000
+    max_gateways: Annotated[
+        int, about("names", "distinct `via` names; further ones count as none", ge=1, le=100_000)
+    ] = 1024
+    pending_samples: Annotated[
+        int, about("samples", "held back for lateness; when full the stream is released early", ge=1000, le=100_000_000)
+    ] = 4_000_000
+
+
+class Alarms(Section, frozen=True):
+    """The alarm table."""
+
+    max_active: Annotated[int, about("alarms", "further alarms are counted, not raised", ge=1, le=1_000_000)] = 10_000
+    update_s: Annotated[
+        float, about("s", "an active alarm repeats itself with fresh evidence this often", ge=1, le=3600)
+    ] = 10.0
+
+
+class Sinks(Section, frozen=True):
+    """Where alarms go."""
+
+    mqtt: Flag = True
+    terminal: Flag = True
+    encoding: Annotated[Literal["json", "msgpack"], text("alarm payloads on MQTT")] = "json"
+    state_dir: Annotated[str, text("journal and snapshot; empty: nothing survives a restart")] = "watchkeeper-state"
+    snapshot_s: Annotated[float, about("s", "how often the whole state is saved", ge=1, le=3600)] = 10.0
+    journal_fsync: Annotated[bool, text("wait for the disk before an alarm is published")] = True
+
+
+class Http(Section, frozen=True):
+    """Metrics and health."""
+
+    enabled: Flag = True
+    host: Annotated[str, text("loopback unless you mean to open it")] = "127.0.0.1"
+    port: Annotated[int, about("", "0: any free port", ge=0, le=65_535)] = 9108
+
+
+class Log(Section, frozen=True):
+    """Structured logs on standard error."""
+
+    level: Annotated[Literal["debug", "info", "warning", "error"], text("least severe line shown")] = "info"
+    format: Annotated[Literal["text", "json"], text("json for log collectors")] = "text"
+
+
+class Config(Section, frozen=True):
+    """Everything `watchkeeper run -c FILE` can be told."""
+
+    profile: Annotated[
+        Literal["high-sensitivity", "balanced", "high-specificity"],
+        text("how many measurement epochs in a row make an alarm: 3, 5 or 10"),
+    ] = "balanced"
+    broker: Broker = field(default_factory=Broker)
+    topics: Topics = field(default_factory=Topics)
+    time: Time = field(default_factory=Time)
+    fleet: FleetLimits = field(default_factory=FleetLimits)
+    frames: Frames = field(default_factory=Frames)
+    limits: Limits = field(default_factory=Limits)
+    alarms: Alarms = field(default_factory=Alarms)
+    sinks: Sinks = field(default_factory=Sinks)
+    http: Http = field(default_factory=Http)
+    log: Log = field(default_factory=Log)
+    detectors: Detectors = field(default_factory=Detectors)
+
+
+DEFAULT: Config = msgspec.convert({}, Config)

@@ -1,0 +1,1 @@
+"""The running process: command line, wiring, shutdown and reload, HTTP, journal, demo."""

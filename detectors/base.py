@@ -1,0 +1,109 @@
+"""What a detector is: it sees one window of samples per tick and answers with evidence. Nothing else detects.
+
+Life cycle, all calls from one thread, in this order, driven by the Pipeline:
+`Detector(config, fleet)` once; then for each tick `step(window)`; `forget(slots)` before slots are reused;
+`snapshot()` / `restore()` between ticks; `retune(config)` when thresholds change, which keeps all state.
+
+Rules: score first, learn after, and do not learn from what is being called anomalous. No wall clock, no I/O,
+no randomness without a fixed seed: the same windows give the same bytes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Protocol, TypeVar
+
+import numpy as np
+
+from watchkeeper.config.schema import Config
+from watchkeeper.streams.batch import F8, I4, I8, U1
+from watchkeeper.streams.fleet import Fleet, Samples
+from watchkeeper.streams.messages import Kind
+
+SEVERITIES: tuple[str, ...] = ("advisory", "caution", "warning")
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """Everything that was measured in (t - tick_s, t]. The fleet already contains these samples."""
+
+    t: float
+    samples: dict[Kind, Samples]
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """Scores of one alarm kind: one row per subject and measurement epoch, sorted by (subject, epoch).
+
+    `a` (and for pairs `b`) are slots. `t` is when the statement holds, `epoch` when its newest measurement was
+    made: the debouncer counts a subject's row only if its epoch is newer than the last one counted, so a
+    measurement used twice is one piece of evidence. A row is anomalous when score >= threshold.
+    `sparse` evidence names only the anomalous subjects: whoever is missing is at score 0 now.
+    `numbers` goes into the alarm's evidence; bit i of `cause_bits` says that `causes[i]` applies.
+    """
+
+    kind: str
+    a: I4
+    t: F8
+    epoch: F8
+    score: F8
+    threshold: F8
+    severity: U1
+    b: I4 | None = None
+    numbers: dict[str, F8] = field(default_factory=dict)
+    causes: tuple[str, ...] = ()
+    cause_bits: I8 | None = None
+    sparse: bool = False
+
+    def __len__(self) -> int:
+        return len(self.a)
+
+
+class Detector(Protocol):
+    """See the module's docstring for the life cycle."""
+
+    name: ClassVar[str]
+    """Its section in the configuration."""
+    kinds: ClassVar[tuple[str, ...]]
+    """The alarm kinds it gives evidence for; each has a config section of that name with a debounce rule."""
+
+    def __init__(self, config: Config, fleet: Fleet) -> None: ...
+
+    def step(self, window: Window) -> list[Evidence]:
+        """Score this window, then learn from it."""
+        ...
+
+    def forget(self, slots: I4) -> None:
+        """Clear the state of these slots: other vehicles will get them."""
+        ...
+
+    def retune(self, config: Config) -> None:
+        """Take new thresholds, keep all state."""
+        ...
+
+    def gauges(self) -> dict[str, float]:
+        """Figures of the last step, for Prometheus: name (with unit) to value."""
+        ...
+
+    def snapshot(self) -> dict[str, Any]:
+        """State as nested dicts of arrays and plain values."""
+        ...
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Take over a snapshot."""
+        ...
+
+
+REGISTRY: dict[str, type[Detector]] = {}
+D = TypeVar("D", bound=type[Detector])
+
+
+def register(detector: D) -> D:
+    """Class decorator: makes a detector known under its name."""
+    REGISTRY[detector.name] = detector
+    return detector
+
+
+def full(n: int, value: float) -> F8:
+    """A constant column, for thresholds and the like."""
+    return np.full(n, value)

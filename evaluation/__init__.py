@@ -1,0 +1,1 @@
+"""Offline truth: how well the alarms, the controllers and the detectors did."""

@@ -1,0 +1,94 @@
+"""Batch: decoded samples as columns, on their way from a source (MQTT, log, CSV, simulator) to the pipeline.
+
+A batch holds any mix of stream kinds in arrival order. Vehicle names appear once, in `ids`; samples point at
+them. Slots (fleet rows) are the pipeline's business and never appear here, so a batch can be written to a log,
+sent to another process, or fed twice.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from watchkeeper.streams.messages import COLUMN, FIELDS, Kind
+
+F8 = NDArray[np.float64]
+I8 = NDArray[np.int64]
+I4 = NDArray[np.int32]
+U1 = NDArray[np.uint8]
+Bool = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """The samples of one kind, in arrival order.
+
+    `seq` numbers a batch's samples 0, 1, 2 … across all kinds in the order they arrived; `vid` indexes
+    `Batch.ids`; `via` indexes `Batch.vias` (-1: none); `data[c]` is the column of field c (messages.COLUMN).
+    """
+
+    seq: I8
+    vid: I4
+    via: I4
+    t: F8
+    data: F8
+
+    def __len__(self) -> int:
+        return len(self.t)
+
+    def take(self, rows: I8 | Bool) -> Columns:
+        """The given rows (indices or mask), in that order."""
+        return Columns(self.seq[rows], self.vid[rows], self.via[rows], self.t[rows], self.data[:, rows])
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Samples of several kinds, with the names they refer to and what was refused on the way here."""
+
+    ids: list[str]
+    kinds: dict[Kind, Columns]
+    vias: list[str] = field(default_factory=list)
+    callsigns: dict[str, str] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return sum(len(c) for c in self.kinds.values())
+
+    @property
+    def t_max(self) -> float:
+        """Newest sample time in the batch; -inf when it is empty."""
+        return max((float(c.t.max()) for c in self.kinds.values() if len(c)), default=-np.inf)
+
+    @property
+    def t_min(self) -> float:
+        """Oldest sample time in the batch; inf when it is empty."""
+        return min((float(c.t.min()) for c in self.kinds.values() if len(c)), default=np.inf)
+
+
+def columns_of(
+    kind: Kind, vid: I4, t: F8, values: dict[str, F8], *, seq: I8 | None = None, via: I4 | None = None
+) -> Columns:
+    """Columns from named arrays, for simulators, adapters and tests; fields not given are absent (NaN)."""
+    n = len(t)
+    data = np.full((len(FIELDS[kind]), n), np.nan)
+    for name, column in values.items():
+        data[COLUMN[kind][name]] = column
+    return Columns(
+        seq=np.arange(n, dtype=np.int64) if seq is None else seq,
+        vid=np.asarray(vid, np.int32),
+        via=np.full(n, -1, np.int32) if via is None else via,
+        t=np.asarray(t, np.float64),
+        data=data,
+    )
+
+
+def slice_batch(batch: Batch, start: int, stop: int) -> Batch:
+    """The samples numbered start..stop-1 in arrival order, renumbered from 0: re-chunks a log."""
+    kinds: dict[Kind, Columns] = {}
+    for kind, cols in batch.kinds.items():
+        lo, hi = np.searchsorted(cols.seq, (start, stop))
+        if hi > lo:
+            part = cols.take(np.arange(lo, hi))
+            kinds[kind] = Columns(part.seq - start, part.vid, part.via, part.t, part.data)
+    return Batch(batch.ids, kinds, batch.vias, batch.callsigns)

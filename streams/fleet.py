@@ -1,0 +1,201 @@
+"""The fleet: one row ("slot") per vehicle in preallocated arrays, and ring buffers of its recent samples.
+
+Written by the pipeline only (`slot_for`, `ingest`, `evict`), read by every detector. All times are event time.
+Memory is reserved for `max_vehicles` at the start but touched only where there are vehicles: slots are handed
+out lowest first, so a small fleet stays small.
+"""
+
+from __future__ import annotations
+
+import heapq
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from watchkeeper.config.schema import FleetLimits
+from watchkeeper.streams.batch import F8, I4, I8
+from watchkeeper.streams.messages import COLUMN, FIELDS, Kind
+
+
+@dataclass(frozen=True, slots=True)
+class Samples:
+    """Samples of one kind inside one tick's window, sorted by (slot, t), no duplicates."""
+
+    kind: Kind
+    slot: I4
+    t: F8
+    data: F8
+    via: I4
+
+    def __len__(self) -> int:
+        return len(self.t)
+
+    def col(self, name: str) -> F8:
+        """The column of a field, by name."""
+        column: F8 = self.data[COLUMN[self.kind][name]]
+        return column
+
+
+class Ring:
+    """The last `depth` samples of one kind for every slot.
+
+    `t[slot, i]` and `data[field, slot, i]`; the newest is at `(count[slot] - 1) % depth`.
+    """
+
+    def __init__(self, kind: Kind, capacity: int, depth: int) -> None:
+        self.kind = kind
+        self.depth = depth
+        self.t: F8 = np.zeros((capacity, depth))
+        self.data: F8 = np.zeros((len(FIELDS[kind]), capacity, depth))
+        self.count: I8 = np.zeros(capacity, np.int64)
+
+    def history(self, slot: int) -> tuple[F8, F8]:
+        """Times and fields of one slot, oldest first (a copy; for people and tests, not for the hot path)."""
+        n = int(min(self.count[slot], self.depth))
+        order = (int(self.count[slot]) - n + np.arange(n)) % self.depth
+        return self.t[slot, order], self.data[:, slot, order]
+
+
+class Fleet:
+    """Vehicles by slot.
+
+    `last_t[kind, slot]` is the newest sample's time (-inf: never), `count[kind, slot]` how many there were.
+    `value[kind][field, slot]` is the newest value that was present and `value_t` when it was measured, so a
+    report without a speed does not erase the speed known from the report before.
+    """
+
+    def __init__(self, limits: FleetLimits) -> None:
+        capacity = limits.max_vehicles
+        self.capacity = capacity
+        self.evict_idle_s = limits.evict_idle_s
+        self.slot_of: dict[str, int] = {}
+        self.ids: list[str] = [""] * capacity
+        self.callsign: list[str] = [""] * capacity
+        self.last_t: F8 = np.full((len(Kind), capacity), -np.inf)
+        self.count: I8 = np.zeros((len(Kind), capacity), np.int64)
+        self.value: dict[Kind, F8] = {k: np.full((len(FIELDS[k]), capacity), np.nan) for k in Kind}
+        self.value_t: dict[Kind, F8] = {k: np.full((len(FIELDS[k]), capacity), -np.inf) for k in Kind}
+        depths = {Kind.ADSB: limits.ring_adsb, Kind.GPS: limits.ring_gps, Kind.IMU: limits.ring_imu}
+        self.ring: dict[Kind, Ring] = {k: Ring(k, capacity, d) for k, d in depths.items()}
+        # slots below `high` have been used at some time; freed ones wait in a heap so that low slots come first
+        self.high = 0
+        self._free: list[int] = []
+
+    def __len__(self) -> int:
+        return len(self.slot_of)
+
+    def slot_for(self, name: str) -> int:
+        """The slot of a vehicle, given out on first sight; -1 when the table is full."""
+        slot = self.slot_of.get(name)
+        if slot is not None:
+            return slot
+        if self._free:
+            slot = heapq.heappop(self._free)
+        elif self.high < self.capacity:
+            slot = self.high
+            self.high += 1
+        else:
+            return -1
+        self.slot_of[name] = slot
+        self.ids[slot] = name
+        return slot
+
+    def heard(self) -> F8:
+        """Newest sample time of any kind per slot below `high`; -inf for slots with no sample yet."""
+        newest: F8 = self.last_t[:, : self.high].max(axis=0)
+        return newest
+
+    def ingest(self, samples: Samples) -> None:
+        """Take in one window of one kind."""
+        kind = samples.kind
+        ring = self.ring.get(kind)
+        _remember(
+            samples.slot, samples.t, samples.data,
+            self.last_t[kind], self.count[kind], self.value[kind], self.value_t[kind],
+        )  # fmt: skip
+        if ring is not None:
+            _push(samples.slot, samples.t, samples.data, ring.t, ring.data, ring.count)
+
+    def idle(self, t: float) -> I4:
+        """Slots unheard for longer than `evict_idle_s` at time t."""
+        used = np.zeros(self.high, bool)
+        used[list(self.slot_of.values())] = True
+        heard = self.heard()
+        return np.flatnonzero(used & (heard < t - self.evict_idle_s) & (heard > -np.inf)).astype(np.int32)
+
+    def release(self, slots: I4) -> None:
+        """Forget these vehicles and make their slots free."""
+        for slot in slots.tolist():
+            del self.slot_of[self.ids[slot]]
+            self.ids[slot] = self.callsign[slot] = ""
+            heapq.heappush(self._free, slot)
+        self.last_t[:, slots] = -np.inf
+        self.count[:, slots] = 0
+        for kind in Kind:
+            self.value[kind][:, slots] = np.nan
+            self.value_t[kind][:, slots] = -np.inf
+        for ring in self.ring.values():
+            ring.count[slots] = 0
+
+    def snapshot(self) -> dict[str, Any]:
+        """All state up to the highest slot in use."""
+        h = self.high
+        return {
+            "ids": self.ids[:h],
+            "callsign": self.callsign[:h],
+            "free": sorted(self._free),
+            "last_t": self.last_t[:, :h],
+            "count": self.count[:, :h],
+            "value": {k.word: self.value[k][:, :h] for k in Kind},
+            "value_t": {k.word: self.value_t[k][:, :h] for k in Kind},
+            "ring": {k.word: {"t": r.t[:h], "data": r.data[:, :h], "count": r.count[:h]} for k, r in self.ring.items()},
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Take over a snapshot; vehicles beyond the present capacity are left out."""
+        h = min(len(state["ids"]), self.capacity)
+        self.high = h
+        self.ids[:h] = state["ids"][:h]
+        self.callsign[:h] = state["callsign"][:h]
+        self.slot_of = {name: slot for slot, name in enumerate(self.ids[:h]) if name}
+        self._free = [slot for slot in range(h) if not self.ids[slot]]
+        self.last_t[:, :h] = state["last_t"][:, :h]
+        self.count[:, :h] = state["count"][:, :h]
+        for kind in Kind:
+            self.value[kind][:, :h] = state["value"][kind.word][:, :h]
+            self.value_t[kind][:, :h] = state["value_t"][kind.word][:, :h]
+        for kind, ring in self.ring.items():
+            saved = state["ring"][kind.word]
+            if saved["t"].shape[1] != ring.depth:
+                continue  # the depth was reconfigured: start the history afresh
+            ring.t[:h] = saved["t"][:h]
+            ring.data[:, :h] = saved["data"][:, :h]
+            ring.count[:h] = saved["count"][:h]
+
+
+@njit(cache=True)
+def _remember(slot: I4, t: F8, data: F8, last_t: F8, count: I8, value: F8, value_t: F8) -> None:
+    for i in range(slot.size):
+        s = slot[i]
+        last_t[s] = t[i]
+        count[s] += 1
+    for f in range(data.shape[0]):
+        for i in range(slot.size):
+            x = data[f, i]
+            if not np.isnan(x):
+                value[f, slot[i]] = x
+                value_t[f, slot[i]] = t[i]
+
+
+@njit(cache=True)
+def _push(slot: I4, t: F8, data: F8, ring_t: F8, ring: F8, count: I8) -> None:
+    depth = ring_t.shape[1]
+    for i in range(slot.size):
+        s = slot[i]
+        at = count[s] % depth
+        ring_t[s, at] = t[i]
+        for f in range(data.shape[0]):
+            ring[f, s, at] = data[f, i]
+        count[s] += 1

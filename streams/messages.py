@@ -1,0 +1,172 @@
+"""The wire schema: which streams there are, their fields, units and ranges. Everything else reads it from here.
+
+A sample is one reading of one vehicle at one time `t` (Unix seconds, or seconds of a simulation). Every field
+is a float64; NaN means absent. `id` names the vehicle, `via` the gateway that it came through, `callsign` is
+for people to read. Units are those of the source (feet and knots for ADS-B, SI for GPS and IMU); detectors
+convert once.
+
+Topics: `telemetry/<kind>/<id>` carries one sample, `telemetry/<kind>` a columnar frame (see codec.py).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+from urllib.parse import quote, unquote
+
+
+class Kind(IntEnum):
+    """The input streams; the value is the index into every per-kind table."""
+
+    ADSB = 0
+    GPS = 1
+    IMU = 2
+    ACTION = 3
+    ROUTE = 4
+
+    @property
+    def word(self) -> str:
+        """The name in topics, CSV and config: `adsb`, `gps` and so on."""
+        return self.name.lower()
+
+
+KIND_OF_WORD: dict[str, Kind] = {kind.word: kind for kind in Kind}
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One column of a stream. A finite value outside [lo, hi] makes the whole sample bad input."""
+
+    name: str
+    unit: str
+    lo: float
+    hi: float
+    doc: str
+    required: bool = False
+
+
+# Ranges say what a sensor can possibly mean, not what is plausible: an altitude spike of 123,100 ft occurs in real
+# ADS-B and must reach `kinematics`, a latitude of 91 degrees must not reach anything.
+_LAT = ("deg", -90.0, 90.0)
+_LON = ("deg", -180.0, 360.0)  # some sources count 0..360; the fleet wraps to [-180, 180)
+_LOCAL = ("m", -1e7, 1e7)  # a local frame never spans more than a quarter of the Earth
+_SPEED = ("m/s", -12_000.0, 12_000.0)  # orbital speed; a spoofed jump may claim a lot
+_ACCEL = ("m/s2", -5_000.0, 5_000.0)  # 500 g, past every MEMS range
+_RATE = ("rad/s", -200.0, 200.0)  # past every MEMS gyro (4,000 deg/s is 70)
+_ANGLE = ("rad", -7.0, 7.0)  # a little over one turn, either convention
+
+FIELDS: dict[Kind, tuple[Field, ...]] = {
+    Kind.ADSB: (
+        Field("lat", *_LAT, "geodetic latitude, WGS84", required=True),
+        Field("lon", *_LON, "longitude, WGS84", required=True),
+        Field("alt_ft", "ft", -5_000.0, 200_000.0, "pressure altitude"),
+        Field("gs_kt", "kt", 0.0, 5_000.0, "ground speed"),
+        Field("trk_deg", "deg", -360.0, 360.0, "true track over ground"),
+        Field("vs_fpm", "ft/min", -60_000.0, 60_000.0, "vertical rate"),
+        Field("nacp", "", 0.0, 15.0, "navigation accuracy category, position"),
+        Field("nic", "", 0.0, 15.0, "navigation integrity category"),
+        Field("sel_alt_ft", "ft", -5_000.0, 200_000.0, "altitude selected by the crew"),
+        Field("on_ground", "", 0.0, 1.0, "1 on the ground, 0 airborne"),
+    ),
+    Kind.GPS: (
+        Field("gps_x", *_LOCAL, "local position, first axis (east in `enu`, north in `ned`)"),
+        Field("gps_y", *_LOCAL, "local position, second axis (north in `enu`, east in `ned`)"),
+        Field("gps_z", *_LOCAL, "local position, third axis (up in `enu`, down in `ned`)"),
+        Field("lat", *_LAT, "geodetic latitude, WGS84, instead of gps_x/y/z"),
+        Field("lon", *_LON, "longitude, WGS84"),
+        Field("alt_m", "m", -1_000.0, 60_000.0, "altitude, positive up"),
+        Field("gps_vx", *_SPEED, "velocity along gps_x (along north or east as the local frame says)"),
+        Field("gps_vy", *_SPEED, "velocity along gps_y"),
+        Field("gps_vz", *_SPEED, "velocity along gps_z"),
+        Field("fix", "", 0.0, 10.0, "receiver fix type: 0-1 none, 2 2-D, 3 3-D, 4+ differential"),
+        Field("sats", "", 0.0, 200.0, "satellites used"),
+        Field("hdop", "", 0.0, 10_000.0, "horizontal dilution of precision"),
+        Field("eph", "m", 0.0, 1e7, "receiver's own horizontal 1-sigma estimate"),
+        Field("epv", "m", 0.0, 1e7, "receiver's own vertical 1-sigma estimate"),
+    ),
+    Kind.IMU: (
+        Field("imu_ax", *_ACCEL, "specific force, body forward", required=True),
+        Field("imu_ay", *_ACCEL, "specific force, body right (`frd`) or left (`flu`)", required=True),
+        Field("imu_az", *_ACCEL, "specific force, body down (`frd`) or up (`flu`)", required=True),
+        Field("imu_wx", *_RATE, "angular rate about body x", required=True),
+        Field("imu_wy", *_RATE, "angular rate about body y", required=True),
+        Field("imu_wz", *_RATE, "angular rate about body z", required=True),
+        Field("roll", *_ANGLE, "roll of an external AHRS"),
+        Field("pitch", *_ANGLE, "pitch of an external AHRS"),
+        Field("yaw", *_ANGLE, "yaw of an external AHRS"),
+    ),
+    Kind.ACTION: (
+        Field("heading_delta_deg", "deg", -360.0, 360.0, "commanded heading change", required=True),
+        Field("speed_delta_kt", "kt", -5_000.0, 5_000.0, "commanded speed change", required=True),
+    ),
+    Kind.ROUTE: (
+        Field("lat", *_LAT, "latitude of the waypoint", required=True),
+        Field("lon", *_LON, "longitude of the waypoint", required=True),
+        Field("reached", "", 0.0, 1.0, "1 once the waypoint has been reached"),
+    ),
+}
+
+# A GPS fix is complete with either position; the codec checks that one of the two is there.
+GPS_POSITIONS: tuple[tuple[str, ...], ...] = (("gps_x", "gps_y"), ("lat", "lon"))
+
+COLUMN: dict[Kind, dict[str, int]] = {
+    kind: {field.name: i for i, field in enumerate(fields)} for kind, fields in FIELDS.items()
+}
+
+# Unix seconds up to the year 2100. Simulations count from 0, so small values are fine.
+T_MIN, T_MAX = 0.0, 4_102_444_800.0
+
+# Longest vehicle or gateway name, in characters: ICAO addresses have 6, MAVLink ids 3, callsigns 8.
+ID_MAX = 64
+
+
+class Drop:
+    """Why a payload or sample was refused: the values of the `reason` label. A closed set keeps labels bounded."""
+
+    TOPIC = "unknown_topic"
+    SIZE = "too_large"
+    SYNTAX = "malformed"
+    DEPTH = "too_deep"
+    TYPE = "wrong_type"
+    ID = "bad_id"
+    MISSING = "missing_field"
+    FINITE = "not_finite"
+    RANGE = "out_of_range"
+    TIME = "bad_time"
+    FRAME = "bad_frame"
+    LATE = "late"
+    DUPLICATE = "duplicate"
+    TIME_JUMP = "time_jump"
+    FLEET_FULL = "fleet_full"
+    QUEUE_FULL = "queue_full"
+
+    ALL: tuple[str, ...] = (
+        TOPIC, SIZE, SYNTAX, DEPTH, TYPE, ID, MISSING, FINITE, RANGE, TIME, FRAME,
+        LATE, DUPLICATE, TIME_JUMP, FLEET_FULL, QUEUE_FULL,
+    )  # fmt: skip
+
+
+def escape_id(name: str) -> str:
+    """A vehicle id as one MQTT topic level: no `/ + # ~ % $`, control or blank characters survive.
+
+    >>> escape_id("N1/+#~é")
+    'N1%2F%2B%23%7E%C3%A9'
+    """
+    # quote() leaves "~" alone, but here it separates the two names of a pair
+    return quote(name, safe="").replace("~", "%7E")
+
+
+def unescape_id(level: str) -> str:
+    """The inverse of escape_id, for ids that come from a topic."""
+    return unquote(level) if "%" in level else level
+
+
+def subject_topic(subjects: tuple[str, ...] | list[str]) -> str:
+    """The last topic level of an alarm: `<a>` or `<a>~<b>`."""
+    return "~".join(escape_id(s) for s in subjects)
+
+
+def field_bounds(kind: Kind) -> tuple[list[float], list[float], list[bool]]:
+    """Lower bounds, upper bounds and required flags of a kind's columns, in column order."""
+    fields = FIELDS[kind]
+    return [f.lo for f in fields], [f.hi for f in fields], [f.required for f in fields]
