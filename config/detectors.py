@@ -5,11 +5,14 @@ Adding a detector adds one section here. Profiles (config/*.toml) only change th
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from msgspec import field
 
 from watchkeeper.config.section import Flag, Section, about
+
+# The words of streams.messages.Kind, which this layer must not import; a test holds the two together.
+Stream = Literal["adsb", "gps", "imu", "action", "route"]
 
 
 class Debounce(Section, frozen=True):
@@ -107,7 +110,7 @@ class Silence(Section, frozen=True):
 
     enabled: Flag = True
     streams: Annotated[
-        tuple[str, ...], about("", "kinds watched; adsb is left out because aircraft leave coverage all the time")
+        tuple[Stream, ...], about("", "kinds watched; adsb is left out because aircraft leave coverage all the time")
     ] = ("gps", "imu")
     min_silence_s: Annotated[float, about("s", "never alarm before this long", ge=0.1, le=3600)] = 3.0
     factor: Annotated[

@@ -18,15 +18,20 @@ from watchkeeper.config.section import Flag, Section, about, text
 class Broker(Section, frozen=True):
     """The MQTT broker to listen to and to publish on."""
 
-    url: Annotated[str, text("mqtt://host:port, or mqtts:// for TLS", pattern=r"^mqtts?://[^\s/:@]+(:\d{1,5})?/?$")] = (
-        "mqtt://127.0.0.1:1883"
-    )
+    url: Annotated[
+        str,
+        text(
+            "mqtt://host:port, or mqtts:// for TLS",
+            pattern=r"^mqtts?://[^\s/:@]+(:\d{1,5})?/?$",
+            form="mqtt://HOST[:PORT] or mqtts://HOST[:PORT]; a login goes into username and password",
+        ),
+    ] = "mqtt://127.0.0.1:1883"
     transport: Annotated[
         Literal["aiomqtt", "gmqtt"], text("client library; gmqtt (extra `fast`) costs a tenth of the CPU per message")
     ] = "aiomqtt"
     client_id: Annotated[str, text("fixed, so that the broker keeps our session over a restart")] = "watchkeeper"
     username: Annotated[str, text("empty: no login")] = ""
-    password: Annotated[str, text("better set as WATCHKEEPER_BROKER__PASSWORD than in a file")] = ""
+    password: Annotated[str, text("better set as WATCHKEEPER_BROKER__PASSWORD than in a file", secret=True)] = ""
     ca_file: Annotated[str, text("certificate authority for mqtts://; empty: the system's")] = ""
     qos: Annotated[int, about("", "1 survives a broken connection, 0 is cheaper", ge=0, le=1)] = 1
     keepalive_s: Annotated[int, about("s", "a dead link is noticed after 1.5 of these", ge=5, le=3600)] = 30
@@ -37,11 +42,18 @@ class Broker(Section, frozen=True):
     reconnect_max_s: Annotated[float, about("s", "pauses double up to this, with jitter", ge=0.1, le=600)] = 30.0
 
 
+_PREFIX = "one or more topic levels without blanks, + or #"
+
+
 class Topics(Section, frozen=True):
     """Topic prefixes."""
 
-    telemetry: Annotated[str, text("what we subscribe to, below this level", pattern=r"^[^+#\s]+$")] = "telemetry"
-    output: Annotated[str, text("what we publish, below this level", pattern=r"^[^+#\s]+$")] = "watchkeeper"
+    telemetry: Annotated[str, text("what we subscribe to, below this level", pattern=r"^[^+#\s]+$", form=_PREFIX)] = (
+        "telemetry"
+    )
+    output: Annotated[str, text("what we publish, below this level", pattern=r"^[^+#\s]+$", form=_PREFIX)] = (
+        "watchkeeper"
+    )
 
 
 class Time(Section, frozen=True):
@@ -101,6 +113,15 @@ class Limits(Section, frozen=True):
     max_payload_bytes: Annotated[int, about("bytes", "larger payloads are refused unread", ge=1024, le=268_435_456)] = (
         4_194_304
     )
+    max_sample_bytes: Annotated[
+        int,
+        about(
+            "bytes",
+            "a message with one sample needs a few hundred; larger ones are refused unread",
+            ge=256,
+            le=1_048_576,
+        ),
+    ] = 8192
     max_frame_rows: Annotated[int, about("rows", "samples in one columnar frame", ge=1, le=10_000_000)] = 1_000_000
     queue_messages: Annotated[
         int,
@@ -115,7 +136,8 @@ class Limits(Section, frozen=True):
         int, about("names", "distinct `via` names; further ones count as none", ge=1, le=100_000)
     ] = 1024
     pending_samples: Annotated[
-        int, about("samples", "held back for lateness; when full the stream is released early", ge=1000, le=100_000_000)
+        int,
+        about("samples", "held back for lateness; when full new ones are dropped and counted", ge=1000, le=100_000_000),
     ] = 4_000_000
 
 

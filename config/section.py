@@ -1,8 +1,16 @@
-"""The pieces that settings are made of: a section, and what is said about each key (range, unit, reason)."""
+"""The pieces that settings are made of: a section, and what is said about each key (range, unit, reason).
+
+`settings()` reads a section's annotations back as a flat table of `Setting`s. The loader checks values with it,
+the reference and the command line print it.
+"""
 
 from __future__ import annotations
 
-from typing import Annotated
+import math
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 from msgspec import Meta, Struct
 
@@ -12,9 +20,9 @@ def about(unit: str, reason: str, *, ge: float | None = None, le: float | None =
     return Meta(ge=ge, le=le, description=reason, extra={"unit": unit})
 
 
-def text(reason: str, *, pattern: str | None = None) -> Meta:
-    """The reason of a setting that is text."""
-    return Meta(description=reason, pattern=pattern, extra={"unit": ""})
+def text(reason: str, *, pattern: str | None = None, form: str = "", secret: bool = False) -> Meta:
+    """The reason of a setting that is text; `form` says in words what `pattern` asks, a `secret` is never shown."""
+    return Meta(description=reason, pattern=pattern, extra={"unit": "", "form": form, "secret": secret})
 
 
 Flag = Annotated[bool, text("on or off")]
@@ -22,3 +30,162 @@ Flag = Annotated[bool, text("on or off")]
 
 class Section(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """A table of the TOML file. Unknown keys are errors: a misspelt threshold must not pass silently."""
+
+
+# How each type is called in messages. TOML's own words, except that "string" is "text".
+_WORD: dict[type, str] = {
+    bool: "true or false", int: "a whole number", float: "a number", str: "text",
+    list: "an array", tuple: "an array", dict: "a table",
+}  # fmt: skip
+_TRUE, _FALSE = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
+# Lone surrogates are how Python carries environment bytes that are not UTF-8.
+_UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
+
+
+def word_of(value: object) -> str:
+    """What kind of thing a wrong value is, in the words of the messages."""
+    return {**_WORD, bool: "a flag", float: "a decimal number"}.get(type(value), f"a {type(value).__name__}")
+
+
+def spell(number: float) -> str:
+    """A number as one would type it into the file: 0.05, 30, 4_194_304."""
+    if isinstance(number, float) and not number.is_integer():
+        return repr(number)
+    return f"{int(number):_}" if abs(number) >= 10_000 else str(int(number))
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One key: where it is, what it may hold, and why it is there.
+
+    `kind` is the type of its value; a `tuple` holds any number of the `choices`.
+    """
+
+    path: tuple[str, ...]
+    kind: type
+    default: Any
+    unit: str
+    reason: str
+    low: float = -math.inf
+    high: float = math.inf
+    choices: tuple[str, ...] = ()
+    pattern: str = ""
+    form: str = ""
+    secret: bool = False
+
+    @property
+    def key(self) -> str:
+        """The dotted key, as in TOML."""
+        return ".".join(self.path)
+
+    @property
+    def allowed(self) -> str:
+        """Range with unit, or the choices, or the form of a text."""
+        return f"{self.span} {self.unit}".rstrip()
+
+    @property
+    def span(self) -> str:
+        """The same without the unit, for tables that have a column for it."""
+        if self.kind in (int, float):
+            return f"{spell(self.low)} to {spell(self.high)}"
+        if self.choices:
+            listed = ", ".join(f'"{choice}"' for choice in self.choices)
+            return f"an array of {listed}" if self.kind is tuple else listed
+        return self.form or _WORD[self.kind]
+
+    def accept(self, value: object) -> Any:
+        """The value as the schema holds it; ValueError says what is wrong with it."""
+        if self.kind is tuple and isinstance(value, list):
+            value = tuple(value)
+        whole_for_float = self.kind is float and type(value) is int
+        if type(value) is not self.kind and not whole_for_float:
+            raise ValueError(f"expected {_WORD[self.kind]}, got {word_of(value)}")
+        if isinstance(value, (int, float)) and not isinstance(value, bool):
+            self._accept_number(value)
+        elif isinstance(value, str):
+            self._accept_text(value)
+        elif isinstance(value, tuple):
+            for item in value:
+                if item not in self.choices:
+                    raise ValueError(f"{item!r:.40} is not a valid choice")
+        return float(value) if isinstance(value, int) and whole_for_float else value
+
+    def _accept_number(self, value: float) -> None:
+        # only floats: an integer in the file may be too large to convert, but compares well
+        if isinstance(value, float) and not math.isfinite(value):
+            raise ValueError("not a finite number")
+        if value < self.low:
+            raise ValueError("too small")
+        if value > self.high:
+            raise ValueError("too large")
+
+    def _accept_text(self, value: str) -> None:
+        if _UNPRINTABLE.search(value):
+            raise ValueError("contains control characters or bytes that are not UTF-8")
+        if self.choices and value not in self.choices:
+            raise ValueError("not a valid choice")
+        if self.pattern and not re.search(self.pattern, value):
+            raise ValueError("does not have the right form")
+
+    def parse(self, written: str) -> Any:
+        """The value that an environment variable means; arrays are separated by commas."""
+        if self.kind is str:
+            return self.accept(written)
+        word = written.strip()
+        if self.kind is tuple:
+            return self.accept(tuple(item.strip() for item in word.split(",")) if word else ())
+        if self.kind is bool:
+            if word.lower() not in _TRUE + _FALSE:
+                raise ValueError(f"expected {_WORD[bool]}")
+            return word.lower() in _TRUE
+        try:
+            number = self.kind(word)
+        except ValueError:
+            raise ValueError(f"expected {_WORD[self.kind]}") from None
+        return self.accept(number)
+
+
+def settings(section: type[Section], path: tuple[str, ...] = ()) -> Iterator[Setting]:
+    """Every setting of a section and of the sections in it, in the order of the schema."""
+    # the default of a nested section is the instance that its parent makes, not that of its class:
+    # every detector has its own debounce counts
+    yield from _settings(section(), path)
+
+
+def _settings(defaults: Section, path: tuple[str, ...]) -> Iterator[Setting]:
+    for name, hint in get_type_hints(type(defaults), include_extras=True).items():
+        default = getattr(defaults, name)
+        if isinstance(default, Section):
+            yield from _settings(default, (*path, name))
+        else:
+            yield _setting((*path, name), hint, default)
+
+
+def _setting(path: tuple[str, ...], hint: Any, default: object) -> Setting:
+    kind, *metas = get_args(hint) if get_origin(hint) is Annotated else (hint,)
+    if not metas:
+        raise TypeError(f"{'.'.join(path)}: no reason given")
+    meta: Meta = metas[-1]
+    extra = meta.extra or {}
+    choices: tuple[str, ...] = ()
+    if get_origin(kind) is Literal:
+        kind, choices = str, get_args(kind)
+    elif get_origin(kind) is tuple:
+        kind, choices = tuple, get_args(get_args(kind)[0])
+    if kind not in (bool, int, float, str, tuple):
+        raise TypeError(f"{'.'.join(path)}: settings are flags, numbers, text, choices or tuples of choices")
+    if kind in (int, float) and (meta.ge is None or meta.le is None):
+        raise TypeError(f"{'.'.join(path)}: every number needs a range")
+    return Setting(
+        path=path,
+        kind=kind,
+        default=default,
+        unit=extra.get("unit", ""),
+        reason=meta.description or "",
+        low=-math.inf if meta.ge is None else meta.ge,
+        high=math.inf if meta.le is None else meta.le,
+        choices=choices,
+        pattern=meta.pattern or "",
+        form=extra.get("form", ""),
+        secret=extra.get("secret", False),
+    )

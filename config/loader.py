@@ -1,0 +1,281 @@
+"""From TOML, environment and command line to one validated `Config`, or to every problem at once.
+
+Layers, the later one wins: schema defaults, the profile's TOML, the user's file, `WATCHKEEPER_SECTION__KEY`
+variables, `overrides`. Each layer is checked by itself, so a problem names where it was written; rules between
+keys are checked on the result. Called by `run`, `replay`, `check-config` and whoever needs a Config.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import tomllib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from difflib import SequenceMatcher, get_close_matches
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import msgspec
+
+from watchkeeper.config.schema import Config
+from watchkeeper.config.section import Setting, settings, spell, word_of
+
+ENV_PREFIX = "WATCHKEEPER_"
+ENV_FILE = "WATCHKEEPER_CONFIG"
+ENVIRONMENT, OVERRIDES = "environment", "overrides"
+
+SETTINGS: dict[str, Setting] = {setting.key: setting for setting in settings(Config)}
+SECTIONS: dict[str, None] = dict.fromkeys(
+    ".".join(setting.path[:depth]) for setting in SETTINGS.values() for depth in range(1, len(setting.path))
+)
+
+# Keys whose values must not fall from left to right.
+RISING: tuple[tuple[str, ...], ...] = (
+    ("broker.reconnect_min_s", "broker.reconnect_max_s"),
+    ("detectors.conflict.warning_s", "detectors.conflict.caution_s", "detectors.conflict.horizon_s"),
+    *((key, key[:-1] + "m") for key in SETTINGS if key.endswith(".debounce.n")),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing to put right. `value` is as written, with secrets hidden; `suggestion` the nearest valid name."""
+
+    source: str
+    key: str
+    value: str
+    message: str
+    allowed: str = ""
+    suggestion: str = ""
+
+    def __str__(self) -> str:
+        head = f"{self.source}: {self.key}" if self.key else self.source
+        if self.source == ENVIRONMENT and self.key in SETTINGS:
+            head += f" ({env_name(self.key)})"
+        rows = {
+            "problem": self.message, "value": self.value, "allowed": self.allowed, "did you mean": self.suggestion
+        }  # fmt: skip
+        return "\n".join([head, *(f"  {label + ':':<13} {row}" for label, row in rows.items() if row)])
+
+
+class ConfigError(Exception):
+    """The configuration cannot be used; `problems` says all that is wrong with it."""
+
+    def __init__(self, problems: list[Problem]) -> None:
+        super().__init__(problems)
+        self.problems = problems
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self.problems))
+
+
+def env_name(key: str) -> str:
+    """The environment variable of a key: `broker.url` is `WATCHKEEPER_BROKER__URL`."""
+    return ENV_PREFIX + key.replace(".", "__").upper()
+
+
+def load(
+    path: Path | None, *, env: Mapping[str, str] = os.environ, overrides: Mapping[str, Any] | None = None
+) -> Config:
+    """The effective configuration; without a path the file named by WATCHKEEPER_CONFIG, if any."""
+    found = _Found()
+    path = path or (Path(env[ENV_FILE]) if env.get(ENV_FILE) else None)
+    if path is not None:
+        found.take_table(_read_toml(path, found.problems), (), str(path))
+    found.take_environment(env)
+    found.take_table(overrides or {}, (), OVERRIDES)
+
+    profile = str(found.values.get("profile", SETTINGS["profile"].default))
+    counts = _Found()
+    counts.take_table(tomllib.loads(profile_file(profile).read_text()), (), f"profile {profile}")
+    if "profile" in found.refused:
+        found.refused.update(counts.values)  # which counts apply is not known, so no rule can judge them
+
+    values = {key: setting.default for key, setting in SETTINGS.items()} | counts.values | found.values
+    sources = counts.sources | found.sources
+    problems = found.problems + [p for p in _broken_rules(values, sources, found) if p.key not in found.refused]
+    if problems:
+        raise ConfigError(problems)
+    return msgspec.convert(_nested(values), Config)
+
+
+def profile_file(name: str) -> Path:
+    """The TOML file of a profile: debounce counts and nothing else."""
+    return Path(__file__).with_name(f"{name}.toml")
+
+
+@dataclass(slots=True)
+class _Found:
+    """What the layers say: good values by dotted key with their source, keys with a bad value, and problems."""
+
+    values: dict[str, Any] = field(default_factory=dict)
+    sources: dict[str, str] = field(default_factory=dict)
+    refused: set[str] = field(default_factory=set)
+    problems: list[Problem] = field(default_factory=list)
+
+    def take_table(self, table: Mapping[str, Any], path: tuple[str, ...], source: str) -> None:
+        for name, value in table.items():
+            at = (*path, name)
+            key = _dotted(at)
+            if key in SECTIONS:
+                if isinstance(value, Mapping):
+                    self.take_table(value, at, source)
+                else:
+                    message = f"expected a table, got {word_of(value)}"
+                    self.problems.append(Problem(source, key, _shown(value), message, f"[{key}] with {_names_in(at)}"))
+            elif key in SETTINGS:
+                self._take(SETTINGS[key], value, source, Setting.accept)
+            else:
+                self._refuse_name(at, value, source)
+
+    def take_environment(self, env: Mapping[str, str]) -> None:
+        key_of = {env_name(key): key for key in SETTINGS}
+        for name in sorted(env):
+            if name in key_of:
+                self._take(SETTINGS[key_of[name]], env[name], ENVIRONMENT, Setting.parse)
+            elif name.startswith(ENV_PREFIX) and name != ENV_FILE:
+                suggestion = _nearest_variable(name)
+                # with no idea what it was meant to be, it may be a secret
+                shown = _shown(env[name], SETTINGS[key_of[suggestion]]) if suggestion else ""
+                allowed = f"{ENV_PREFIX}SECTION__KEY, two underscores between the levels"
+                self.problems.append(
+                    Problem(ENVIRONMENT, _dotted((name,)), shown, "no such setting", allowed, suggestion)
+                )
+
+    def _refuse_name(self, path: tuple[str, ...], value: Any, source: str) -> None:
+        parent, nearest = path[:-1], _nearest_key(path)
+        message = f"no such {'section' if isinstance(value, Mapping) else 'key'}"
+        if parent:
+            message += f" in [{_dotted(parent)}]"
+        shown = _shown(value, SETTINGS.get(nearest))
+        self.problems.append(Problem(source, _dotted(path), shown, message, _names_in(parent), nearest))
+
+    def _take(self, setting: Setting, value: Any, source: str, read: Callable[[Setting, Any], Any]) -> None:
+        key = setting.key
+        try:
+            self.values[key] = read(setting, value)
+            self.sources[key] = source
+        except ValueError as error:
+            self.refused.add(key)
+            shown, nearest = _shown(value, setting), _nearest_choice(setting, value)
+            self.problems.append(Problem(source, key, shown, str(error), setting.allowed, nearest))
+
+
+def _broken_rules(values: dict[str, Any], sources: dict[str, str], found: _Found) -> Iterator[Problem]:
+    def problem(key: str, message: str, allowed: str) -> Problem:
+        return Problem(sources[key], key, _shown(values[key], SETTINGS[key]), message, allowed)
+
+    for chain in RISING:
+        for low, high in pairwise(chain):
+            if values[low] <= values[high] or {low, high} & found.refused:
+                continue
+            # blame what the user wrote, not the default that it clashes with
+            key, other = (high, low) if low not in found.values else (low, high)
+            message = " <= ".join(name.rpartition(".")[2] for name in chain) + " must hold"
+            bound = f"at {'least' if key == high else 'most'} {spell(values[other])} {SETTINGS[other].unit}"
+            yield problem(key, message, f"{bound}, which is {other} ({sources.get(other, 'default')})")
+    if ca_file := values["broker.ca_file"]:
+        try:
+            Path(ca_file).open("rb").close()
+        except OSError as error:
+            yield problem("broker.ca_file", f"cannot be read: {error.strerror}", "a file of PEM certificates, or empty")
+    try:
+        real_address = urlsplit(values["broker.url"]).port != 0
+    except ValueError:
+        real_address = False
+    if not real_address:
+        yield problem("broker.url", "no such host or port", f"{SETTINGS['broker.url'].allowed}; ports 1 to 65_535")
+
+
+def _read_toml(path: Path, problems: list[Problem]) -> dict[str, Any]:
+    """The file's tables; on failure none, and a problem that says where."""
+    data = b""
+    try:
+        data = path.read_bytes()
+        return tomllib.loads(data.decode("utf-8-sig"))
+    except OSError as error:
+        message = f"cannot be read: {error.strerror}"
+    except UnicodeDecodeError as error:
+        message = f"{_place(data, error.start)}: byte 0x{data[error.start]:02x} is not UTF-8 text"
+    except RecursionError:
+        message = "arrays are nested too deeply"
+    except ValueError as error:  # TOMLDecodeError, and integers of thousands of digits
+        what, _, place = str(error).removesuffix(")").rpartition(" (at ")
+        if place == "end of document":
+            place = _place(data, len(data))
+        message = f"{place}: {what}" if what else str(error)
+    problems.append(Problem(str(path), "", "", message, "a TOML file in UTF-8"))
+    return {}
+
+
+def _place(data: bytes, offset: int) -> str:
+    """Line and column of a byte, counted from 1."""
+    start = data.rfind(b"\n", 0, offset) + 1
+    line, column = data.count(b"\n", 0, offset) + 1, len(data[start:offset].decode(errors="replace")) + 1
+    return f"line {line}, column {column}"
+
+
+def _nested(values: dict[str, Any]) -> dict[str, Any]:
+    tree: dict[str, Any] = {}
+    for key, value in values.items():
+        *path, name = SETTINGS[key].path
+        table = tree
+        for level in path:
+            table = table.setdefault(level, {})
+        table[name] = value
+    return tree
+
+
+def _dotted(path: tuple[str, ...]) -> str:
+    """A path as a TOML key; a part that is not a bare key is quoted."""
+    return ".".join(part if re.fullmatch(r"[A-Za-z0-9_-]+", part) else json.dumps(part) for part in path)
+
+
+def _names_in(path: tuple[str, ...]) -> str:
+    depth = len(path)
+    return ", ".join(dict.fromkeys(s.path[depth] for s in SETTINGS.values() if s.path[:depth] == path))
+
+
+def _shown(value: Any, setting: Setting | None = None) -> str:
+    """A value on one short line, without secrets or control characters."""
+    if setting is not None and setting.secret:
+        return "(hidden)"
+    # a table in the wrong place may hold a password, and so may a URL
+    if isinstance(value, Mapping):
+        return "{...}"
+    if isinstance(value, list) and any(isinstance(item, Mapping) for item in value):
+        return "[{...}]"
+    line = re.sub(r"://.*@", "://(hidden)@", json.dumps(value, default=str))
+    return line if len(line) <= 80 else line[:77] + "..."
+
+
+def _nearest_choice(setting: Setting, value: Any) -> str:
+    """The valid choice that a wrong one resembles."""
+    close = get_close_matches(value.lower(), setting.choices, 1) if isinstance(value, str) else []
+    return f'"{close[0]}"' if close else ""
+
+
+def _nearest_key(path: tuple[str, ...]) -> str:
+    """The valid key most like an unknown one, first of all in the same section."""
+    name, parent = path[-1].lower().replace("-", "_"), ".".join(path[:-1])
+    wanted = _dotted(path)
+
+    def likeness(key: str) -> tuple[float, float]:
+        section, _, last = key.rpartition(".")
+        alike = SequenceMatcher(None, name, last).ratio()
+        # a good match nearby beats a perfect one elsewhere; a poor one does not
+        return (alike + 0.2 * (section == parent) if alike >= 0.6 else 0.0), SequenceMatcher(None, wanted, key).ratio()
+
+    best = max((*SETTINGS, *SECTIONS), key=likeness)
+    return best if likeness(best)[0] else ""
+
+
+def _nearest_variable(name: str) -> str:
+    # compared without the common prefix, which would make everything look alike
+    known = [env_name(key).removeprefix(ENV_PREFIX) for key in SETTINGS]
+    close = get_close_matches(name.removeprefix(ENV_PREFIX).upper(), known, 1)
+    return ENV_PREFIX + close[0] if close else ""

@@ -1,0 +1,1 @@
+"""One module per command, imported only when it is called: HELP, EXAMPLES, add_arguments(parser), main(args) -> int."""

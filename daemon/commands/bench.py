@@ -1,0 +1,33 @@
+"""`watchkeeper bench [NAME]`: the benchmarks. Each module in benchmarks/ has main(argv) -> int."""
+
+from __future__ import annotations
+
+import argparse
+from importlib import import_module
+
+HELP = "Measure speed and memory on this machine, each beside a baseline in the same run."
+EXAMPLES = """examples:
+  watchkeeper bench                       list the benchmarks
+  watchkeeper bench replay                samples per second and memory of a replay
+  watchkeeper bench live --transport gmqtt --rate 20000
+"""
+# Name to what it measures.
+BENCHMARKS: dict[str, str] = {
+    "replay": "samples per second and peak memory of a replay, against a plain Python loop",
+    "live": "messages per second, loss and latency through a real broker",
+}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The benchmark's name; everything after it is for the benchmark."""
+    parser.add_argument("name", nargs="?", choices=sorted(BENCHMARKS), help="which one; without it: the list")
+    parser.add_argument("rest", nargs=argparse.REMAINDER, help="arguments of the benchmark (try --help there)")
+
+
+def main(args: argparse.Namespace) -> int:
+    """Run one benchmark, or list them."""
+    if args.name is None:
+        for name, line in BENCHMARKS.items():
+            print(f"{name:8} {line}")
+        return 0
+    return int(import_module(f"watchkeeper.benchmarks.{args.name}").main(args.rest))

@@ -1,0 +1,81 @@
+"""`watchkeeper detectors`: every detector with its parameters, ranges, units, defaults and reasons."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from watchkeeper.config.detectors import Detectors
+from watchkeeper.config.reference import toml_value
+from watchkeeper.config.section import Section, Setting, settings
+
+HELP = "list the detectors with their parameters, ranges, units and defaults"
+EXAMPLES = """\
+watchkeeper detectors
+watchkeeper detectors conflict los
+watchkeeper detectors --json | jq '.conflict.parameters[].key'
+"""
+
+# Wide enough for every column on one line when there is no terminal to ask.
+PIPE_COLUMNS = 160
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Arguments of this command."""
+    names = Detectors.__struct_fields__
+    parser.add_argument("names", metavar="NAME", nargs="*", help=f"only these; there are: {', '.join(names)}")
+    parser.add_argument("--json", action="store_true", help="JSON for machines")
+
+
+def main(args: argparse.Namespace) -> int:
+    """Exit code 0, or 2 for a detector that does not exist."""
+    sections: dict[str, Section] = {name: getattr(Detectors(), name) for name in Detectors.__struct_fields__}
+    unknown = [name for name in args.names if name not in sections]
+    if unknown:
+        print(f"no such detector: {', '.join(unknown)} (there are: {', '.join(sections)})", file=sys.stderr)
+        return 2
+    chosen = {name: section for name, section in sections.items() if not args.names or name in args.names}
+    if args.json:
+        json.dump({name: _record(name, type(section)) for name, section in chosen.items()}, sys.stdout, indent=2)
+        print()
+        return 0
+    console = Console(width=None if sys.stdout.isatty() else PIPE_COLUMNS)
+    for name, section in chosen.items():
+        console.print(_table(name, type(section)), "")
+    return 0
+
+
+def _table(name: str, section: type[Section]) -> Table:
+    table = Table(title=f"[bold]{name}[/]  {escape(_about(section))}", title_justify="left", title_style="")
+    for column, fixed in (("key", True), ("default", True), ("range", False), ("unit", True), ("reason", False)):
+        table.add_column(column, no_wrap=fixed)
+    for s in settings(section):
+        table.add_row(*map(escape, (s.key, toml_value(s.default), s.span, s.unit, s.reason)))
+    return table
+
+
+def _record(name: str, section: type[Section]) -> dict[str, Any]:
+    return {"about": _about(section), "parameters": [_parameter(s) for s in settings(section, ("detectors", name))]}
+
+
+def _parameter(s: Setting) -> dict[str, Any]:
+    numeric = s.kind in (int, float)
+    return {
+        "key": s.key,
+        "default": s.default,
+        "min": s.low if numeric else None,
+        "max": s.high if numeric else None,
+        "choices": s.choices or None,
+        "unit": s.unit,
+        "reason": s.reason,
+    }
+
+
+def _about(section: type[Section]) -> str:
+    return (section.__doc__ or "").strip()

@@ -1,0 +1,97 @@
+"""Metrics and health over HTTP, for Prometheus, orchestrators and people.
+
+    GET /         what there is
+    GET /metrics  Prometheus text format
+    GET /healthz  200 while the daemon does its work, 503 when it hangs: restart it
+    GET /readyz   200 when alarms can be relied on, 503 with the reasons until then: do not send anybody here
+
+Read-only and without authentication, so it listens on loopback unless configured otherwise.
+"""
+
+from __future__ import annotations
+
+import html
+import time
+from typing import TYPE_CHECKING
+
+import msgspec
+from aiohttp import web
+from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
+
+if TYPE_CHECKING:
+    from watchkeeper.daemon.app import App
+
+# The pump looks up four times a second; a turn that takes this long is a hang.
+STUCK_S = 10.0
+
+PAGES = {
+    "/metrics": "Prometheus metrics",
+    "/healthz": "is it alive",
+    "/readyz": "can it be relied on, and if not, why",
+}
+
+
+class HttpServer:
+    """Serves one app. `start` binds, and raises OSError when the address is taken."""
+
+    def __init__(self, app: App) -> None:
+        self._app = app
+        site = web.Application()
+        site.add_routes(
+            [
+                web.get("/", self._index),
+                web.get("/metrics", self._metrics),
+                web.get("/healthz", self._healthz),
+                web.get("/readyz", self._readyz),
+            ]
+        )
+        # no access log: a scrape every few seconds is not news
+        self._runner = web.AppRunner(site, access_log=None, handle_signals=False)
+        self.port = 0
+
+    async def start(self) -> None:
+        """Listen."""
+        settings = self._app.config.http
+        await self._runner.setup()
+        listener = web.TCPSite(self._runner, settings.host, settings.port, shutdown_timeout=1.0)
+        await listener.start()
+        self.port = self._runner.addresses[0][1]
+
+    @property
+    def url(self) -> str:
+        """Where to point a browser."""
+        host = self._app.config.http.host
+        return f"http://{f'[{host}]' if ':' in host else host}:{self.port}"
+
+    async def stop(self) -> None:
+        """Close all connections."""
+        await self._runner.cleanup()
+
+    async def _index(self, _request: web.Request) -> web.Response:
+        app = self._app
+        links = "".join(f'<li><a href="{page}">{page}</a> {what}</li>' for page, what in PAGES.items())
+        now = f"{len(app.pipeline.fleet)} vehicles, {len(app.pipeline.active)} active alarms"
+        state = ", ".join(app.not_ready()) or "ready"
+        text = (
+            '<!doctype html><html lang="en"><meta charset="utf-8"><title>Watchkeeper</title>'
+            f"<h1>Watchkeeper {html.escape(app.version)}</h1>"
+            f"<p>{html.escape(state)}: {now}</p><ul>{links}</ul></html>"
+        )
+        return web.Response(text=text, content_type="text/html")
+
+    async def _metrics(self, _request: web.Request) -> web.Response:
+        body = generate_latest(self._app.metrics.registry)
+        return web.Response(body=body, headers={"Content-Type": CONTENT_TYPE_LATEST})
+
+    async def _healthz(self, _request: web.Request) -> web.Response:
+        age_s = time.monotonic() - self._app.pump.beat_s
+        alive = age_s < STUCK_S or not self._app.pumping
+        return _json({"alive": alive, "pump_age_s": round(age_s, 3)}, ok=alive)
+
+    async def _readyz(self, _request: web.Request) -> web.Response:
+        reasons = self._app.not_ready()
+        return _json({"ready": not reasons, "reasons": reasons}, ok=not reasons)
+
+
+def _json(body: dict[str, object], *, ok: bool) -> web.Response:
+    return web.Response(body=msgspec.json.encode(body) + b"\n", status=200 if ok else 503, content_type="application/json")

@@ -1,0 +1,161 @@
+"""Prometheus metrics, read from the running parts at the moment of the scrape; nothing is counted twice.
+
+Every label comes from a closed set (streams, reasons, alarm kinds, severities, states) and every series exists from
+the start, so that a rate is right from its first second. docs/metrics.md describes each; a test keeps it complete.
+"""
+
+from __future__ import annotations
+
+import math
+import platform
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from prometheus_client import CollectorRegistry, Histogram, ProcessCollector
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from watchkeeper.daemon.deadletter import NO_STREAM
+from watchkeeper.detectors.alarms import CLEARED, RAISED, UPDATED
+from watchkeeper.detectors.base import SEVERITIES
+from watchkeeper.detectors.catalog import REGISTRY
+from watchkeeper.streams.messages import Drop, Kind
+
+if TYPE_CHECKING:
+    from watchkeeper.daemon.app import App
+
+KINDS: tuple[str, ...] = tuple(kind for detector in REGISTRY.values() for kind in detector.kinds)
+STREAMS: tuple[str, ...] = (*(kind.word for kind in Kind), NO_STREAM)
+STATES: tuple[str, ...] = (RAISED, UPDATED, CLEARED)
+QUANTILES: dict[str, str] = {"p50": "0.5", "p95": "0.95", "p99": "0.99"}
+# From a message that is judged at once to a broker that is slow to confirm.
+LATENCY_BUCKETS_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+
+
+class Metrics:
+    """The registry of one daemon."""
+
+    def __init__(self, app: App) -> None:
+        self.registry = CollectorRegistry()
+        self.latency = Histogram(
+            "watchkeeper_latency_seconds",
+            "From the arrival of the message that caused an alarm event to the broker's confirmation of the event",
+            buckets=LATENCY_BUCKETS_S,
+            registry=self.registry,
+        )
+        ProcessCollector(registry=self.registry)
+        self.registry.register(_Reader(app))
+
+
+class _Reader(Collector):
+    """Reads the parts of the app when Prometheus asks."""
+
+    def __init__(self, app: App) -> None:
+        self._app = app
+
+    def describe(self) -> Iterable[Metric]:
+        """Nothing is read before the app runs."""
+        return []
+
+    def collect(self) -> Iterator[Metric]:
+        """All families."""
+        yield from self._stream()
+        yield from self._alarms()
+        yield from self._detectors()
+        yield from self._machinery()
+
+    def _stream(self) -> Iterator[Metric]:
+        app = self._app
+        pipeline, intake = app.pipeline, app.intake
+        yield _gauge("vehicles", "Vehicles in the fleet table", len(pipeline.fleet))
+        samples = _counter("samples", "Samples accepted", ["stream"])
+        for stream in STREAMS[:-1]:
+            samples.add_metric([stream], pipeline.samples[stream])
+        yield samples
+        drops = _counter("drops", "Payloads and samples refused", ["stream", "reason"])
+        counts: Counter[tuple[str, str]] = Counter(app.letters.counts)
+        counts.update(pipeline.drops)
+        counts[NO_STREAM, Drop.QUEUE_FULL] += intake.dropped
+        for stream in STREAMS:
+            for reason in Drop.ALL:
+                drops.add_metric([stream, reason], counts[stream, reason])
+        yield drops
+        yield _total("messages", "Messages received from the broker", intake.received)
+        yield _gauge("queue_depth", "Messages waiting for the pipeline", len(intake))
+        yield _total("queue_dropped", "Messages dropped unread because the queue was full", intake.dropped)
+        t_max, watermark = pipeline.t_max, pipeline.watermark
+        yield _gauge("event_time_seconds", "Time of the newest sample, in its own clock", _finite(t_max))
+        lag = t_max - watermark if math.isfinite(t_max) and math.isfinite(watermark) else math.nan
+        yield _gauge("watermark_lag_seconds", "Newest sample's time minus the end of the last tick that ran", lag)
+        yield _gauge("pending_samples", "Samples waiting for their tick", pipeline.pending)
+        yield _total("ticks", "Looks at the whole fleet", pipeline.ticks)
+
+    def _alarms(self) -> Iterator[Metric]:
+        app = self._app
+        active = Counter((e.kind, e.severity) for e in app.pipeline.active.values())
+        gauge = GaugeMetricFamily(
+            "watchkeeper_alarms_active", "Alarms that are active now", labels=["kind", "severity"]
+        )
+        for kind in KINDS:
+            for severity in SEVERITIES:
+                gauge.add_metric([kind, severity], active[kind, severity])
+        yield gauge
+        events = _counter("alarm_events", "Alarm events recorded", ["kind", "state"])
+        for kind in KINDS:
+            for state in STATES:
+                events.add_metric([kind, state], app.publisher.events[kind, state])
+        yield events
+
+    def _detectors(self) -> Iterator[Metric]:
+        found = self._app.pipeline.gauges()
+        scores = GaugeMetricFamily(
+            "watchkeeper_score", "Quantile of the scores of the last tick with evidence", labels=["kind", "quantile"]
+        )
+        for kind in KINDS:
+            for word, quantile in QUANTILES.items():
+                scores.add_metric([kind, quantile], found.pop(f"{kind}_score_{word}", math.nan))
+        yield scores
+        for name, value in sorted(found.items()):
+            yield _gauge(name, f"Figure of the {name.partition('_')[0]} detector, see docs/metrics.md", value)
+
+    def _machinery(self) -> Iterator[Metric]:
+        app = self._app
+        publisher, journal = app.publisher, app.journal
+        yield _gauge("mqtt_connected", "1 while connected to the broker and subscribed", app.transport.connected)
+        yield _total("mqtt_reconnects", "Connections to the broker after the first", app.transport.reconnects)
+        yield _total("mqtt_dropped", "Outgoing messages given up, dead letters mostly", app.transport.dropped)
+        yield _gauge("ready", "1 while /readyz says yes", not app.not_ready())
+        yield _gauge("outbox_depth", "Alarm events waiting for the broker", len(publisher.outbox))
+        yield _total("outbox_dropped", "Alarm events replaced by later ones", publisher.outbox.dropped)
+        yield _total("alarm_repeats", "Events of a restart that were known already", publisher.repeats)
+        yield _total("deadletters_suppressed", "Bad payloads counted but not shown", app.letters.suppressed)
+        yield _gauge("journal_bytes", "Size of the journal", journal.size_bytes if journal else 0)
+        yield _total("journal_errors", "Appends to the journal that failed", journal.errors if journal else 0)
+        yield _total("journal_torn", "Torn last lines cut off at the start", journal.torn if journal else 0)
+        yield _gauge("snapshot_bytes", "Size of the last snapshot", app.snapshot_bytes)
+        yield _gauge("snapshot_seconds", "Time that the event loop stood still for the last snapshot", app.snapshot_s)
+        yield _gauge("slowest_slice_seconds", "Longest turn of the pump so far", app.pump.slowest_slice_s)
+        reloads = _counter("reloads", "Configuration reloads", ["result"])
+        for result in ("applied", "refused"):
+            reloads.add_metric([result], app.reloads[result])
+        yield reloads
+        info = GaugeMetricFamily("watchkeeper_build_info", "Constant 1", labels=["version", "python", "transport"])
+        info.add_metric([app.version, platform.python_version(), app.config.broker.transport], 1)
+        yield info
+
+
+def _finite(value: float) -> float:
+    return value if math.isfinite(value) else math.nan
+
+
+def _gauge(name: str, doc: str, value: float) -> Metric:
+    return GaugeMetricFamily(f"watchkeeper_{name}", doc, value=value)
+
+
+def _total(name: str, doc: str, value: float) -> Metric:
+    return CounterMetricFamily(f"watchkeeper_{name}", doc, value=value)
+
+
+def _counter(name: str, doc: str, labels: list[str]) -> CounterMetricFamily:
+    return CounterMetricFamily(f"watchkeeper_{name}", doc, labels=labels)

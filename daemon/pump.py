@@ -1,0 +1,153 @@
+"""The pump: from the network's callback through decoder and pipeline, without ever holding up the event loop.
+
+`Intake.put` is all that happens when a message arrives: it joins a bounded queue, and when that is full the oldest
+message leaves. `Pump.run` empties the queue in slices of about SLICE_S, with a turn for everybody else in between.
+At low rates it gathers messages for GATHER_S first, because a batch costs the same for one sample as for fifty.
+
+When nothing has arrived for `time.idle_timeout_s`, event time goes on by the wall clock, so that silence itself is
+noticed; but only while we are connected. Cut off, we are the ones who are deaf.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+from math import inf, isfinite
+
+from watchkeeper.config.schema import Config
+from watchkeeper.daemon.deadletter import DeadLetters
+from watchkeeper.detectors.alarms import AlarmEvent
+from watchkeeper.detectors.pipeline import Pipeline
+from watchkeeper.streams.batch import slice_batch
+from watchkeeper.streams.codec import Decoder
+
+SLICE_S = 0.02
+GATHER_S = 0.01
+# Messages between two looks at the clock, and samples between two turns of the event loop.
+DECODE_GROUP = 64
+FEED_SAMPLES = 20_000
+# How often the pump looks up when nothing happens.
+BEAT_S = 0.25
+
+Submit = Callable[[list[AlarmEvent], float | None], None]
+
+
+class Intake:
+    """Bounded queue of (topic, payload, monotonic arrival time) between the network and the pump."""
+
+    def __init__(self, limit: int, now: Callable[[], float] = time.monotonic) -> None:
+        self.arrived = asyncio.Event()
+        self.received = 0
+        self.taken = 0
+        self._now = now
+        # a full deque drops its oldest entry by itself; how many is told by the difference of the counters
+        self._queue: deque[tuple[str, bytes, float]] = deque(maxlen=limit)
+
+    def put(self, topic: str, payload: bytes) -> None:
+        """The transport's callback for each message."""
+        self._queue.append((topic, payload, self._now()))
+        self.received += 1
+        self.arrived.set()
+
+    def __len__(self) -> int:
+        return len(self._queue)
+
+    def take(self) -> tuple[str, bytes, float]:
+        """The oldest message."""
+        self.taken += 1
+        return self._queue.popleft()
+
+    @property
+    def dropped(self) -> int:
+        """Messages that left unread because the queue was full."""
+        return self.received - self.taken - len(self._queue)
+
+
+class Pump:
+    """Drives one pipeline from one intake. `submit` gets the events and the arrival time that they belong to."""
+
+    def __init__(
+        self,
+        config: Config,
+        pipeline: Pipeline,
+        intake: Intake,
+        letters: DeadLetters,
+        submit: Submit,
+        now: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.config = config
+        self.pipeline = pipeline
+        self.intake = intake
+        self._submit = submit
+        self._decoder = Decoder(config.topics, config.limits, letters.refused)
+        self._now = now
+        self._heard_s = now()
+        self._online = False
+        self.beat_s = now()
+        self.slowest_slice_s = 0.0
+
+    def online(self, connected: bool) -> None:
+        """The link came up or went down; silence counts from now at the earliest."""
+        self._online = connected
+        self._heard_s = self._now()
+
+    async def run(self) -> None:
+        """Task: until cancelled."""
+        intake = self.intake
+        while True:
+            self.beat_s = self._now()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(BEAT_S):
+                    await intake.arrived.wait()
+            intake.arrived.clear()
+            if intake:
+                await asyncio.sleep(GATHER_S)
+                await self.drain()
+            self._idle()
+
+    async def drain(self, until: float = inf) -> None:
+        """Put everything that is queued through the pipeline, or the messages up to number `until`."""
+        while self.intake and self.intake.taken < until:
+            self.beat_s = start = self._now()
+            arrived_s = self._decode_slice(start + SLICE_S)
+            await self._feed(arrived_s)
+            self.slowest_slice_s = max(self.slowest_slice_s, self._now() - start)
+            await asyncio.sleep(0)
+
+    def _decode_slice(self, until_s: float) -> float:
+        """Decode messages until the queue is empty, the time is up or there is enough; the newest arrival time."""
+        take, add, decoder = self.intake.take, self._decoder.add, self._decoder
+        arrived_s = 0.0
+        while self.intake and self._now() < until_s and decoder.pending < FEED_SAMPLES:
+            for _ in range(min(DECODE_GROUP, len(self.intake))):
+                topic, payload, arrived_s = take()
+                add(topic, payload)
+        return arrived_s
+
+    async def _feed(self, arrived_s: float) -> None:
+        batch = self._decoder.take()
+        if batch is None:
+            return
+        self._heard_s = self._now()
+        total = int(max(c.seq[-1] for c in batch.kinds.values())) + 1
+        for start in range(0, total, FEED_SAMPLES):
+            part = batch if total <= FEED_SAMPLES else slice_batch(batch, start, start + FEED_SAMPLES)
+            if events := self.pipeline.feed(part):
+                self._submit(events, arrived_s)
+            if start + FEED_SAMPLES < total:
+                await asyncio.sleep(0)
+
+    def _idle(self) -> None:
+        elapsed_s = self._now() - self._heard_s
+        if not self._online or elapsed_s < self.config.time.idle_timeout_s or not isfinite(self.pipeline.t_max):
+            return
+        if events := self.pipeline.advance(self.pipeline.t_max + elapsed_s):
+            self._submit(events, None)
+
+    def finish(self) -> None:
+        """The input has ended: everything up to the newest sample is judged."""
+        if events := self.pipeline.finish():
+            self._submit(events, None)

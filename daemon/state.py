@@ -1,0 +1,158 @@
+"""The state directory: a lock so that one daemon owns it, and the snapshot of the whole pipeline.
+
+    lock              held (flock) while a daemon runs
+    snapshot.msgpack  a line of JSON (format, fingerprint, size, checksum), then the pipeline's state as MessagePack
+    journal.jsonl     see journal.py
+
+A snapshot only saves time: without one the daemon learns its fleet again within a minute. So a snapshot that is
+damaged, from another format or from a differently shaped configuration is ignored, and never stops a start.
+Arrays are maps `{"\\0nd": [dtype, shape, bytes]}`; everything else is plain MessagePack.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import zlib
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from watchkeeper.config.schema import Config
+
+FORMAT = 1
+ARRAY = "\0nd"
+HEADER_MAX_BYTES = 4096
+
+
+class StateError(Exception):
+    """The state directory cannot be used: the daemon must not start."""
+
+
+class SnapshotError(Exception):
+    """A snapshot that cannot be used, with the reason for people."""
+
+
+class Header(msgspec.Struct, frozen=True):
+    """First line of a snapshot file."""
+
+    watchkeeper_snapshot: int
+    fingerprint: str
+    bytes: int
+    crc32: int
+
+
+class StateLock:
+    """Exclusive ownership of a state directory for the life of the process, however it ends."""
+
+    def __init__(self, state_dir: Path) -> None:
+        try:
+            state_dir.mkdir(parents=True, exist_ok=True)
+            self._file = (state_dir / "lock").open("a+")
+        except OSError as error:
+            raise StateError(f"state directory {state_dir}: {error.strerror}") from error
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            self._file.seek(0)
+            holder = self._file.read(20).strip() or "unknown"
+            self._file.close()
+            raise StateError(f"state directory {state_dir} is in use by another daemon (pid {holder})") from error
+        self._file.truncate(0)
+        self._file.write(str(os.getpid()))
+        self._file.flush()
+
+    def release(self) -> None:
+        """Let another daemon have it. The file stays: removing it would race with the next owner."""
+        self._file.close()
+
+
+def fingerprint(config: Config) -> str:
+    """What the shape of the state depends on. Thresholds are not part of it: they change without losing state."""
+    enabled = [name for name in config.detectors.__struct_fields__ if getattr(config.detectors, name).enabled]
+    shape = [FORMAT, config.fleet, config.frames, config.time.tick_s, enabled]
+    return blake2b(msgspec.json.encode(shape), digest_size=8).hexdigest()
+
+
+def encode_state(state: dict[str, Any]) -> bytes:
+    """The state as MessagePack. Copies every array, so the caller may go on changing them."""
+    return msgspec.msgpack.encode(state, enc_hook=_plain)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        if value.dtype.hasobject:
+            raise TypeError("arrays of Python objects are not state")
+        flat = np.ascontiguousarray(value).reshape(-1)
+        return {ARRAY: [value.dtype.str, list(value.shape), memoryview(flat.view(np.uint8))]}
+    if isinstance(value, np.generic):
+        return value.item()
+    raise TypeError(f"{type(value).__name__} is not state")
+
+
+def decode_state(payload: bytes) -> dict[str, Any]:
+    """The inverse of encode_state; tuples come back as lists."""
+    state: dict[str, Any] = _arrays(msgspec.msgpack.decode(payload, strict=False))
+    return state
+
+
+def _arrays(value: Any) -> Any:
+    if isinstance(value, dict):
+        if ARRAY in value:
+            dtype, shape, data = value[ARRAY]
+            return np.frombuffer(data, np.dtype(dtype)).reshape(shape).copy()
+        return {key: _arrays(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_arrays(item) for item in value]
+    return value
+
+
+def write_snapshot(path: Path, payload: bytes, mark: str) -> None:
+    """Replace the snapshot in one step: a crash leaves the old one or the new one, whole."""
+    header = Header(FORMAT, mark, len(payload), zlib.crc32(payload))
+    fresh = path.with_suffix(".new")
+    with fresh.open("wb") as file:
+        file.write(msgspec.json.encode(header) + b"\n")
+        file.write(payload)
+        file.flush()
+        os.fsync(file.fileno())
+    fresh.replace(path)
+    sync_dir(path.parent)
+
+
+def read_snapshot(path: Path, mark: str) -> dict[str, Any] | None:
+    """The saved state; None when there is none. Raises SnapshotError when there is one that must not be used."""
+    try:
+        with path.open("rb") as file:
+            line = file.readline(HEADER_MAX_BYTES)
+            payload = file.read()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise SnapshotError(f"unreadable: {error.strerror}") from error
+    try:
+        header = msgspec.json.decode(line, type=Header)
+    except msgspec.MsgspecError as error:
+        raise SnapshotError("not a snapshot of ours") from error
+    if header.watchkeeper_snapshot != FORMAT:
+        raise SnapshotError(f"format {header.watchkeeper_snapshot}, this version reads {FORMAT}")
+    if header.fingerprint != mark:
+        raise SnapshotError("saved under a configuration of another shape")
+    if header.bytes != len(payload) or header.crc32 != zlib.crc32(payload):
+        raise SnapshotError("damaged")
+    try:
+        return decode_state(payload)
+    except (msgspec.MsgspecError, TypeError, ValueError) as error:
+        raise SnapshotError(f"damaged: {error}") from error
+
+
+def sync_dir(directory: Path) -> None:
+    """Make a rename in this directory survive a power cut."""
+    handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

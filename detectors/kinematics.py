@@ -1,0 +1,204 @@
+"""kinematics: a track that contradicts itself.
+
+Every ADS-B report is compared with the track so far, in SI units, per vehicle:
+- jump: to get here from the last trusted position it would have had to fly faster than `jump_speed_kt`;
+- climb: the same for altitude and `climb_fpm`;
+- speed: displacement over some seconds disagrees with the reported ground speed by more than `speed_error_kt`;
+- duplicate_id: it jumps away and comes back, again and again: two vehicles share one id.
+Each gives a ratio to its limit; the score is the largest, the threshold 1. A report that jumped is not trusted, so
+a teleport stays anomalous while a single spike is one epoch; after REACQUIRE reports that agree with each other
+the track goes on from the new place.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+from numba import njit
+
+from watchkeeper.config.schema import Config
+from watchkeeper.detectors.base import Evidence, Window, register
+from watchkeeper.streams.batch import F8, I4, I8, U1
+from watchkeeper.streams.fleet import Fleet, Samples
+from watchkeeper.streams.geo import FT_M, KT_MS
+from watchkeeper.streams.messages import COLUMN, Kind
+
+CAUSES = ("jump", "climb", "speed", "duplicate_id")
+_JUMP, _CLIMB, _SPEED, _DUPLICATE = 1, 2, 4, 8
+# Reports in a row that agree with each other before a new place is believed: more than any debounce needs to alarm.
+REACQUIRE = 20
+# Displacement is compared with reported speed over at least this long, so that position noise does not matter,
+# and at most that long, because an aircraft may turn in between.
+BASE_MIN_S, BASE_MAX_S = 5.0, 30.0
+# After a longer break the track starts anew: nothing can be said about what happened in between.
+BREAK_S = 120.0
+# Altitude steps are 25 or 100 ft and barometric noise some tens: less than this is no spike, however fast.
+ALT_NOISE_M = 150.0
+# Mean radius.
+EARTH_M = 6_371_000.0
+
+_LAT, _LON, _ALT, _GS = (COLUMN[Kind.ADSB][name] for name in ("lat", "lon", "alt_ft", "gs_kt"))
+# Columns of the per-vehicle state.
+(_T, _X, _Y, _Z, _H, _HT, _NT, _NX, _NY, _NZ, _AGREE, _BT, _BX, _BY, _BZ, _BV, _FLIPS, _NH, _HAGREE) = range(19)
+STATE = 19
+
+
+@register
+class Kinematics:
+    """See the module's docstring."""
+
+    name: ClassVar[str] = "kinematics"
+    kinds: ClassVar[tuple[str, ...]] = ("kinematics",)
+
+    def __init__(self, config: Config, fleet: Fleet) -> None:
+        self._fleet = fleet
+        self._state: F8 = np.full((fleet.capacity, STATE), np.nan)
+        self._anomalous = 0
+        self.retune(config)
+
+    def retune(self, config: Config) -> None:
+        """Take new thresholds."""
+        cfg = config.detectors.kinematics
+        self._limits = np.array(
+            [cfg.jump_speed_kt * KT_MS, cfg.climb_fpm * FT_M / 60.0, cfg.speed_error_kt * KT_MS, cfg.position_noise_m]
+        )
+
+    def step(self, window: Window) -> list[Evidence]:
+        """Score each report against the track before it, then extend the track."""
+        samples = window.samples.get(Kind.ADSB)
+        if samples is None:
+            return []
+        return [self._score(samples)]
+
+    def _score(self, s: Samples) -> Evidence:
+        n = len(s)
+        score, bits = np.zeros(n), np.zeros(n, np.int64)
+        implied = np.full((3, n), np.nan)
+        _track(s.slot, s.t, s.data, self._limits, self._state, score, bits, implied)
+        self._anomalous = int((score >= 1.0).sum())
+        return Evidence(
+            "kinematics",
+            s.slot,
+            t=s.t,
+            epoch=s.t,
+            score=score,
+            threshold=np.ones(n),
+            severity=_severity(score),
+            numbers={
+                "implied_speed_kt": implied[0] / KT_MS,
+                "implied_climb_fpm": implied[1] * 60.0 / FT_M,
+                "speed_error_kt": implied[2] / KT_MS,
+            },
+            causes=CAUSES,
+            cause_bits=bits,
+        )
+
+    def forget(self, slots: I4) -> None:
+        """Clear the state of these slots."""
+        self._state[slots] = np.nan
+
+    def gauges(self) -> dict[str, float]:
+        """Reports of the last window that contradict their track."""
+        return {"reports": float(self._anomalous)}
+
+    def snapshot(self) -> dict[str, Any]:
+        """The tracks' state."""
+        return {"state": self._state[: self._fleet.high]}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Take over a snapshot."""
+        saved = state["state"]
+        self._state[: len(saved)] = saved
+
+
+def _severity(score: F8) -> U1:
+    """A contradiction is a caution; ten times past the limit nobody doubts it."""
+    return np.where(score >= 10.0, 2, 1).astype(np.uint8)
+
+
+@njit(cache=True)
+def _distance(x1: float, y1: float, z1: float, x2: float, y2: float, z2: float) -> float:
+    return float(np.sqrt((x1 - x2) ** 2 + (y1 - y2) ** 2 + (z1 - z2) ** 2))
+
+
+@njit(cache=True)
+def _track(slot: I4, t: F8, data: F8, limits: F8, state: F8, score: F8, bits: I8, implied: F8) -> None:
+    jump_ms, climb_ms, error_ms, noise_m = limits[0], limits[1], limits[2], limits[3]
+    for i in range(slot.size):
+        s = state[slot[i]]
+        # a sphere is enough: the limits are coarse and only short distances matter
+        lat, lon = np.radians(data[_LAT, i]), np.radians(data[_LON, i])
+        x = EARTH_M * np.cos(lat) * np.cos(lon)
+        y = EARTH_M * np.cos(lat) * np.sin(lon)
+        z = EARTH_M * np.sin(lat)
+        speed_ms = data[_GS, i] * KT_MS
+        worst = 0.0
+        jumped = False
+        if np.isnan(s[_T]) or t[i] - s[_T] > BREAK_S:
+            s[:] = np.nan
+            s[_AGREE] = s[_FLIPS] = s[_HAGREE] = 0.0
+        else:
+            dt = t[i] - s[_T]
+            away = _distance(x, y, z, s[_X], s[_Y], s[_Z])
+            implied[0, i] = max(0.0, away - noise_m) / dt
+            ratio = implied[0, i] / jump_ms
+            worst = ratio
+            if ratio >= 1.0:
+                jumped = True
+                bits[i] |= _JUMP
+                # does it go on from the last place it jumped to?
+                agrees = not np.isnan(s[_NT]) and (
+                    max(0.0, _distance(x, y, z, s[_NX], s[_NY], s[_NZ]) - noise_m) < jump_ms * (t[i] - s[_NT])
+                )
+                s[_AGREE] = s[_AGREE] + 1.0 if agrees else 1.0
+                s[_NT], s[_NX], s[_NY], s[_NZ] = t[i], x, y, z
+                if s[_FLIPS] >= 2.0:
+                    bits[i] |= _DUPLICATE
+                if s[_AGREE] >= REACQUIRE:
+                    s[_T] = np.nan
+            elif s[_AGREE] > 0.0:
+                # back on the old track: a spike if it happened once, two vehicles if it goes on
+                s[_FLIPS] = min(s[_FLIPS] + 1.0, 10.0)
+                s[_AGREE] = 0.0
+                if s[_FLIPS] >= 3.0 and t[i] - s[_NT] < BASE_MAX_S:
+                    bits[i] |= _DUPLICATE
+                    worst = max(worst, 1.0)
+            elif s[_FLIPS] > 0.0 and t[i] - s[_NT] > BASE_MAX_S:
+                s[_FLIPS] = 0.0
+        # altitude, by itself: a spike there says nothing about the position
+        h = data[_ALT, i] * FT_M
+        if not np.isnan(h):
+            if np.isnan(s[_H]):
+                s[_H], s[_HT] = h, t[i]
+            else:
+                implied[1, i] = max(0.0, abs(h - s[_H]) - ALT_NOISE_M) / max(t[i] - s[_HT], 0.1)
+                ratio = implied[1, i] / climb_ms
+                worst = max(worst, ratio)
+                if ratio >= 1.0:
+                    bits[i] |= _CLIMB
+                    agrees = not np.isnan(s[_NH]) and abs(h - s[_NH]) < ALT_NOISE_M * 2.0
+                    s[_HAGREE] = s[_HAGREE] + 1.0 if agrees else 1.0
+                    s[_NH] = h
+                    if s[_HAGREE] >= REACQUIRE:
+                        s[_H], s[_HT], s[_HAGREE] = h, t[i], 0.0
+                else:
+                    s[_H], s[_HT], s[_HAGREE] = h, t[i], 0.0
+        if not jumped:
+            # reported speed against displacement since the base report
+            if not np.isnan(speed_ms):
+                base_s = t[i] - s[_BT] if not np.isnan(s[_BT]) else BASE_MAX_S + 1.0
+                if base_s > BASE_MAX_S:
+                    s[_BT], s[_BX], s[_BY], s[_BZ], s[_BV] = t[i], x, y, z, speed_ms
+                elif base_s >= BASE_MIN_S:
+                    flown_ms = _distance(x, y, z, s[_BX], s[_BY], s[_BZ]) / base_s
+                    low, high = min(s[_BV], speed_ms), max(s[_BV], speed_ms)
+                    error = max(0.0, max(low - flown_ms, flown_ms - high) - noise_m / base_s)
+                    implied[2, i] = error
+                    ratio = error / error_ms
+                    worst = max(worst, ratio)
+                    if ratio >= 1.0:
+                        bits[i] |= _SPEED
+                    s[_BT], s[_BX], s[_BY], s[_BZ], s[_BV] = t[i], x, y, z, speed_ms
+            s[_T], s[_X], s[_Y], s[_Z] = t[i], x, y, z
+        score[i] = worst

@@ -1,0 +1,395 @@
+"""The one Pipeline: everything between a decoded batch and an alarm event. The daemon, replay and evaluation drive it.
+
+    feed(batch) -> events        samples as they arrive; runs every tick that this closes
+    advance(t) -> events         time goes on without samples (live only), so that silence is noticed
+    finish() -> events           the input has ended: run the ticks up to the newest sample
+    snapshot() / restore()       the whole state, between calls
+
+Synchronous, single-threaded, no I/O, no wall clock. For one sequence of samples the events are the same bytes,
+however it is cut into batches.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from watchkeeper.config.schema import Config
+from watchkeeper.detectors.alarms import CLEARED, AlarmBook, AlarmEvent
+from watchkeeper.detectors.base import Detector, Evidence, Window
+from watchkeeper.detectors.catalog import REGISTRY
+from watchkeeper.detectors.watch import Watch
+from watchkeeper.detectors.window import Block, Pending, samples_of
+from watchkeeper.streams.batch import I4, Batch, Columns
+from watchkeeper.streams.check import OK, REASONS, check, wrap
+from watchkeeper.streams.eventtime import ACCEPT, LATE, EventClock, HeldSample, Verdict, closed_tick
+from watchkeeper.streams.fleet import Fleet
+from watchkeeper.streams.messages import Drop, Kind
+
+OnEvidence = Callable[[Window, list[Evidence]], None]
+# How often vehicles unheard of are looked for, in seconds of event time.
+EVICT_EVERY_S = 10.0
+NEVER = -(2**62)
+
+
+class Pipeline:
+    """See the module's docstring."""
+
+    def __init__(self, config: Config, *, on_evidence: OnEvidence | None = None) -> None:
+        self.config = config
+        self._on_evidence = on_evidence
+        self.drops: Counter[tuple[str, str]] = Counter()
+        self.samples: Counter[str] = Counter()
+        self.ticks = 0
+        self.book = AlarmBook(config.alarms)
+        self._begin()
+
+    def _begin(self) -> None:
+        """An empty fleet at an unknown time."""
+        config = self.config
+        self.fleet = Fleet(config.fleet)
+        self.clock = EventClock(config.time)
+        self.detectors: list[Detector] = [
+            make(config, self.fleet) for name, make in REGISTRY.items() if getattr(config.detectors, name).enabled
+        ]
+        self._watches: dict[str, Watch] = {}
+        self._pending = {kind: Pending(kind) for kind in Kind}
+        self._vias: dict[str, int] = {}
+        # the last tick that ran, and the last that the samples themselves have closed (advance() may be ahead)
+        self._done = self._stream_done = NEVER
+        self._last_t = -np.inf
+        self._evict_at = -np.inf
+
+    # -- what drives it -------------------------------------------------------------------------------------
+
+    def feed(self, batch: Batch) -> list[AlarmEvent]:
+        """Take in samples in arrival order and run every tick that this closes."""
+        checked = {kind: good for kind, cols in batch.kinds.items() if len(good := self._check(kind, cols))}
+        if not checked:
+            return []
+        arrivals = _Arrivals(batch, checked)
+        verdict = self.clock.admit(arrivals.t, arrivals.held, self._drop)
+        if verdict.resets or verdict.released:
+            return self._feed_jump(batch, arrivals, verdict)
+        for kind, cols in checked.items():
+            codes = verdict.codes[arrivals.place[kind]]
+            if codes.any():
+                self._drop(kind, Drop.LATE, int((codes == LATE).sum()))
+                cols = cols.take(codes == ACCEPT)  # noqa: PLW2901
+            self._accept(batch, kind, cols)
+        return self._run(self.clock.closed)
+
+    def advance(self, t: float) -> list[AlarmEvent]:
+        """Event time has reached t although no sample says so.
+
+        The ticks this runs are provisional: if the stream goes on from before t (a simulator was paused, a link
+        was down), time goes back to the stream and no sample is lost. Evidence is not counted twice, because its
+        epochs are not new.
+        """
+        return self._ticks(closed_tick(max(t, self.clock.t_max), self.clock.tick_s, self.clock.lateness_s))
+
+    def finish(self) -> list[AlarmEvent]:
+        """Run the ticks up to and including the newest sample: the input has ended."""
+        self.clock.give_up(self._drop)
+        if self.clock.t_max == -np.inf:
+            return []
+        return self._run(int(np.ceil(self.clock.t_max / self.clock.tick_s)))
+
+    # -- intake ---------------------------------------------------------------------------------------------
+
+    def _check(self, kind: Kind, cols: Columns) -> Columns:
+        codes = check(kind, cols.t, cols.data)
+        if not codes.any():
+            return cols
+        for code, reason in enumerate(REASONS):
+            if code != OK and (n := int((codes == code).sum())):
+                self._drop(kind, reason, n)
+        return cols.take(codes == OK)
+
+    def _accept(self, batch: Batch, kind: Kind, cols: Columns) -> None:
+        """Give the samples their slots and let them wait for their tick."""
+        used = np.zeros(len(batch.ids), bool)
+        used[cols.vid] = True
+        slot_of_vid = np.full(len(batch.ids), -1, np.int32)
+        slot_for = self.fleet.slot_for
+        for vid in np.flatnonzero(used).tolist():
+            name = batch.ids[vid]
+            slot_of_vid[vid] = at = slot_for(name)
+            if batch.callsigns and at >= 0 and name in batch.callsigns:
+                self.fleet.callsign[at] = batch.callsigns[name]
+        slot = self.fleet.expect(slot_of_vid, cols.vid, cols.t)
+        block = Block(slot, self._via(batch, cols.via), cols.t, wrap(kind, cols.data))
+        if (full := slot < 0).any():
+            self._drop(kind, Drop.FLEET_FULL, int(full.sum()))
+            block = block.take(np.flatnonzero(~full))
+        room = self.config.limits.pending_samples - self.pending
+        if len(block.t) > room:
+            self._drop(kind, Drop.QUEUE_FULL, len(block.t) - room)
+            block = block.take(slice(room))
+        self.samples[kind.word] += len(block.t)
+        self._pending[kind].add(block)
+
+    def _via(self, batch: Batch, via: I4) -> I4:
+        if not batch.vias:
+            return via
+        known, limit = self._vias, self.config.limits.max_gateways
+        for name in batch.vias:
+            if name not in known and len(known) < limit:
+                known[name] = len(known)
+        numbers = np.array([known.get(name, -1) for name in batch.vias] + [-1], np.int32)
+        mapped: I4 = numbers[via]  # -1 picks the last entry: none
+        return mapped
+
+    def _feed_jump(self, batch: Batch, arrivals: _Arrivals, verdict: Verdict) -> list[AlarmEvent]:
+        """A batch in which time itself jumped: sample by sample, because order matters now and it is rare."""
+        events: list[AlarmEvent] = []
+        released: dict[int, list[HeldSample]] = {}
+        for at, held in verdict.released:
+            released.setdefault(at, []).append(held)
+        for i, code in enumerate(verdict.codes.tolist()):
+            if i in verdict.resets:
+                events += self._new_era()
+            for held in released.get(i, []):
+                self._accept(*_single(held))
+            if code == ACCEPT:
+                kind, row = arrivals.where(i)
+                self._accept(batch, kind, arrivals.columns[kind].take(np.array([row])))
+            elif code == LATE:
+                self._drop(arrivals.where(i)[0], Drop.LATE)
+        return events + self._run(self.clock.closed)
+
+    def _new_era(self) -> list[AlarmEvent]:
+        """Time went backward for good (a simulation was restarted): end everything and start afresh."""
+        last = max((p.snapshot()["t"][-1] for p in self._pending.values() if p.n), default=self._last_t)
+        events = self._run(int(np.ceil(last / self.clock.tick_s))) if last > -np.inf else []
+        slots = np.array(sorted(self.fleet.slot_of.values()), np.int32)
+        for watch in self._watches.values():
+            events += watch.forget(slots, last, "clock_reset")
+        clock = self.clock
+        self._begin()
+        self.clock = clock
+        return events
+
+    def _drop(self, kind: Kind, reason: str, n: int = 1) -> None:
+        if n:
+            self.drops[kind.word, reason] += n
+
+    # -- ticks ----------------------------------------------------------------------------------------------
+
+    def _run(self, tick: int) -> list[AlarmEvent]:
+        """Run all ticks that the samples have closed."""
+        self._done = self._stream_done
+        events = self._ticks(tick)
+        self._stream_done = self._done
+        return events
+
+    def _ticks(self, tick: int) -> list[AlarmEvent]:
+        """Run all ticks up to the given one that have not run yet."""
+        if tick <= self._done:
+            return []
+        tick_s = self.clock.tick_s
+        windows: dict[int, dict[Kind, Block]] = {}
+        for kind, pending in self._pending.items():
+            for k, block in pending.cut(tick, tick_s).items():
+                windows.setdefault(k, {})[kind] = block
+        events: list[AlarmEvent] = []
+        if self._done == NEVER:
+            # the first tick ever is the first with a sample
+            if not windows:
+                return []
+            self._done = min(windows) - 1
+        busy = sorted(windows)
+        k = self._done + 1
+        while k <= tick:
+            if k not in windows and k * tick_s - self._last_t > self.config.time.gap_skip_s:
+                k = next((b for b in busy if b > k), tick + 1)
+                continue
+            events += self._tick(k * tick_s, windows.get(k, {}))
+            k += 1
+        self._done = tick
+        return events
+
+    def _tick(self, t: float, blocks: dict[Kind, Block]) -> list[AlarmEvent]:
+        samples = {
+            kind: samples_of(kind, block, self.fleet.high, lambda n, kind=kind: self._drop(kind, Drop.DUPLICATE, n))  # type: ignore[misc]
+            for kind, block in blocks.items()
+        }
+        for rows in samples.values():
+            self.fleet.ingest(rows)
+            self._last_t = max(self._last_t, float(rows.t.max()))
+        window = Window(t, samples)
+        evidence = [found for detector in self.detectors for found in detector.step(window)]
+        if self._on_evidence is not None:
+            self._on_evidence(window, evidence)
+        events: list[AlarmEvent] = []
+        for found in evidence:
+            events += self._watch(found.kind, pair=found.b is not None).step(found, t)
+        named = {found.kind for found in evidence}
+        for kind, watch in self._watches.items():
+            if kind not in named:
+                events += watch.step(None, t)
+        if t >= self._evict_at:
+            events += self._evict(t)
+            self._evict_at = t + EVICT_EVERY_S
+        self.ticks += 1
+        events.sort(key=lambda e: (e.t, e.kind, e.subjects, e.t_raised))
+        return events
+
+    def _watch(self, kind: str, *, pair: bool) -> Watch:
+        watch = self._watches.get(kind)
+        if watch is None:
+            detectors = self.config.detectors
+            max_pairs = detectors.conflict.max_pairs if pair else None
+            rule = getattr(detectors, kind).debounce
+            watch = self._watches[kind] = Watch(kind, rule, self.fleet, self.book, max_pairs)
+        return watch
+
+    def _evict(self, t: float) -> list[AlarmEvent]:
+        slots = self.fleet.idle(t)
+        if not len(slots):
+            return []
+        events = [event for watch in self._watches.values() for event in watch.forget(slots, t, "forgotten")]
+        for detector in self.detectors:
+            detector.forget(slots)
+        self.fleet.forget(slots, t)
+        return events
+
+    # -- looking in from outside ----------------------------------------------------------------------------
+
+    @property
+    def active(self) -> dict[tuple[str, tuple[str, ...]], AlarmEvent]:
+        """The active alarms: (kind, subjects) to the last event."""
+        return self.book.active
+
+    @property
+    def t_max(self) -> float:
+        """The newest sample's time; -inf before the first."""
+        return self.clock.t_max
+
+    @property
+    def watermark(self) -> float:
+        """The end of the last tick that ran; -inf before the first."""
+        return self._done * self.clock.tick_s if self._done != NEVER else -np.inf
+
+    @property
+    def pending(self) -> int:
+        """Samples waiting for their tick."""
+        return sum(pending.n for pending in self._pending.values())
+
+    def gauges(self) -> dict[str, float]:
+        """Figures of every detector, `<detector>_<figure>`, and the latest scores' quantiles per alarm kind."""
+        found = {f"{d.name}_{key}": value for d in self.detectors for key, value in d.gauges().items()}
+        for kind, watch in self._watches.items():
+            scores = watch.scores[np.isfinite(watch.scores)]
+            for q in (0.5, 0.95, 0.99):
+                found[f"{kind}_score_p{q * 100:.0f}"] = float(np.quantile(scores, q)) if len(scores) else np.nan
+        return found
+
+    # -- life beyond one process ----------------------------------------------------------------------------
+
+    def retune(self, config: Config) -> None:
+        """Take new thresholds without losing state. Sizes, ticks and the set of detectors stay as they are."""
+        self.config = config
+        self.clock.retune(config.time)
+        self.book.retune(config.alarms)
+        for detector in self.detectors:
+            detector.retune(config)
+        for kind, watch in self._watches.items():
+            watch.debouncer.retune(getattr(config.detectors, kind).debounce)
+
+    def snapshot(self) -> dict[str, Any]:
+        """The whole state as nested dicts of arrays and plain values. Arrays may be views: encode before feeding on."""
+        return {
+            "clock": self.clock.snapshot(),
+            "done": self._stream_done,
+            "last_t": self._last_t,
+            "evict_at": self._evict_at,
+            "fleet": self.fleet.snapshot(),
+            "pending": {kind.word: pending.snapshot() for kind, pending in self._pending.items()},
+            "vias": list(self._vias),
+            "detectors": {d.name: d.snapshot() for d in self.detectors},
+            "watches": {kind: watch.snapshot() for kind, watch in self._watches.items()},
+            "alarms": list(self.book.active.values()),
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Take over a snapshot. A snapshot with another tick length is refused with ValueError."""
+        if state["clock"]["tick_s"] != self.clock.tick_s:
+            raise ValueError(f"snapshot has tick_s {state['clock']['tick_s']}, configured is {self.clock.tick_s}")
+        self._begin()
+        self.clock.restore(state["clock"])
+        self._done = self._stream_done = state["done"]
+        self._last_t, self._evict_at = state["last_t"], state["evict_at"]
+        self.fleet.restore(state["fleet"])
+        for kind, pending in self._pending.items():
+            pending.restore(state["pending"][kind.word])
+        self._vias = {name: i for i, name in enumerate(state["vias"])}
+        for detector in self.detectors:
+            if detector.name in state["detectors"]:
+                detector.restore(state["detectors"][detector.name])
+        for kind, saved in state["watches"].items():
+            self._watch(kind, pair=saved["pairs"] is not None).restore(saved)
+        for event in state["alarms"]:
+            self.book.adopt(event)
+
+    def restore_alarms(self, events: Iterable[AlarmEvent]) -> None:
+        """Make the active alarms those that a journal says are active: it knows better than an older snapshot."""
+        last = {event.id: event for event in events}
+        active = {(e.kind, e.subjects): e for e in last.values() if e.state != CLEARED}
+        for key in self.book.active.keys() - active.keys():
+            kind, subjects = key
+            slots = [self.fleet.slot_of[s] for s in subjects if s in self.fleet.slot_of]
+            self._watch(kind, pair=len(subjects) > 1).disown(slots)
+            del self.book.active[key]
+        for (kind, subjects), event in active.items():
+            slots = [self.fleet.slot_for(subject) for subject in subjects]
+            if min(slots) < 0:
+                continue
+            for slot in slots:
+                self.fleet.expected_t[slot] = max(self.fleet.expected_t[slot], event.t)
+            self.book.adopt(event)
+            self._watch(kind, pair=len(subjects) > 1).adopt(event, slots)
+
+
+class _Arrivals:
+    """A batch's samples in one line, in arrival order."""
+
+    def __init__(self, batch: Batch, columns: dict[Kind, Columns]) -> None:
+        self.batch = batch
+        self.columns = columns
+        if len(columns) == 1:
+            ((kind, cols),) = columns.items()
+            self.t = cols.t
+            self.place = {kind: np.arange(len(cols))}
+            return
+        seq = np.concatenate([cols.seq for cols in columns.values()])
+        t = np.concatenate([cols.t for cols in columns.values()])
+        order = np.argsort(seq, kind="stable")
+        self.t = t[order]
+        place = np.empty(len(seq), np.int64)
+        place[order] = np.arange(len(seq))
+        ends = np.cumsum([len(cols) for cols in columns.values()])
+        self.place = dict(zip(columns, np.split(place, ends[:-1]), strict=True))
+
+    def where(self, i: int) -> tuple[Kind, int]:
+        """Kind and row of sample i."""
+        for kind, place in self.place.items():
+            row = int(np.searchsorted(place, i))
+            if row < len(place) and place[row] == i:
+                return kind, row
+        raise IndexError(i)
+
+    def held(self, i: int) -> HeldSample:
+        """Sample i by itself."""
+        kind, row = self.where(i)
+        cols = self.columns[kind]
+        return HeldSample(kind, self.batch.ids[cols.vid[row]], float(cols.t[row]), cols.data[:, row].copy())
+
+
+def _single(held: HeldSample) -> tuple[Batch, Kind, Columns]:
+    none = np.full(1, -1, np.int32)
+    cols = Columns(np.zeros(1, np.int64), np.zeros(1, np.int32), none, np.array([held.t]), held.data.reshape(-1, 1))
+    return Batch([held.name], {held.kind: cols}), held.kind, cols

@@ -1,0 +1,127 @@
+"""silence: a stream that used to speak has stopped.
+
+Each watched stream (kind and vehicle) has a usual interval between samples, learned as an exponential average
+while it speaks. At each tick, silence lasts since the last sample; it is anomalous when it exceeds both
+`min_silence_s` and `factor` usual intervals. Score = silence / limit, threshold 1; causes name the streams.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+from numba import njit
+
+from watchkeeper.config.schema import Config
+from watchkeeper.detectors.base import Evidence, Window, full, register
+from watchkeeper.streams.batch import F8, I4
+from watchkeeper.streams.fleet import Fleet
+from watchkeeper.streams.messages import KIND_OF_WORD, Kind
+
+# Weight of the newest interval in the average: some twenty samples to settle, as stable as a median on real links.
+ALPHA = 0.05
+
+
+@register
+class Silence:
+    """See the module's docstring."""
+
+    name: ClassVar[str] = "silence"
+    kinds: ClassVar[tuple[str, ...]] = ("silence",)
+
+    def __init__(self, config: Config, fleet: Fleet) -> None:
+        self._fleet = fleet
+        self._interval_s: F8 = np.full((len(Kind), fleet.capacity), np.nan)
+        self._previous_t: F8 = np.full((len(Kind), fleet.capacity), np.nan)
+        # after a restart nobody has been silent before the first tick: we were
+        self._awake_t = -np.inf
+        self._just_restored = False
+        self._silent = 0
+        self.retune(config)
+
+    def retune(self, config: Config) -> None:
+        """Take new thresholds."""
+        self._config = config.detectors.silence
+        self._kinds = [KIND_OF_WORD[word] for word in self._config.streams]
+
+    def step(self, window: Window) -> list[Evidence]:
+        """Score the silence of every watched stream now, then learn the intervals."""
+        if self._just_restored:
+            self._awake_t, self._just_restored = window.t, False
+        evidence = self._score(window.t)
+        for kind in self._kinds:
+            if kind in window.samples:
+                s = window.samples[kind]
+                _learn(s.slot, s.t, self._interval_s[kind], self._previous_t[kind])
+        return evidence
+
+    def _score(self, t: float) -> list[Evidence]:
+        cfg, fleet = self._config, self._fleet
+        n = fleet.high
+        score = np.zeros(n)
+        silence_s = np.zeros(n)
+        bits = np.zeros(n, np.int64)
+        watched = np.zeros(n, bool)
+        for i, kind in enumerate(self._kinds):
+            spoke = fleet.count[kind, :n] >= cfg.min_samples
+            since = t - np.maximum(fleet.last_t[kind, :n], self._awake_t)
+            limit = np.maximum(cfg.min_silence_s, cfg.factor * np.nan_to_num(self._interval_s[kind, :n]))
+            ratio = np.where(spoke, since / limit, 0.0)
+            silence_s = np.where(ratio > score, since, silence_s)
+            score = np.maximum(score, ratio)
+            bits |= (ratio >= 1.0).astype(np.int64) << i
+            watched |= spoke
+        slots = np.flatnonzero(watched).astype(np.int32)
+        self._silent = int((bits > 0).sum())
+        if not len(slots):
+            return []
+        rows = len(slots)
+        return [
+            Evidence(
+                "silence",
+                slots,
+                t=full(rows, t),
+                epoch=full(rows, t),
+                score=score[slots],
+                threshold=np.ones(rows),
+                severity=np.ones(rows, np.uint8),
+                numbers={"silence_s": silence_s[slots]},
+                causes=tuple(kind.word for kind in self._kinds),
+                cause_bits=bits[slots],
+            )
+        ]
+
+    def forget(self, slots: I4) -> None:
+        """Clear the state of these slots."""
+        self._interval_s[:, slots] = np.nan
+        self._previous_t[:, slots] = np.nan
+
+    def gauges(self) -> dict[str, float]:
+        """How many vehicles are silent now."""
+        return {"vehicles": float(self._silent)}
+
+    def snapshot(self) -> dict[str, Any]:
+        """Intervals learned."""
+        n = self._fleet.high
+        return {"interval_s": self._interval_s[:, :n], "previous_t": self._previous_t[:, :n]}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Take over a snapshot."""
+        n = state["interval_s"].shape[1]
+        self._interval_s[:, :n] = state["interval_s"]
+        self._previous_t[:, :n] = state["previous_t"]
+        self._just_restored = True
+
+
+@njit(cache=True)
+def _learn(slot: I4, t: F8, interval_s: F8, previous_t: F8) -> None:
+    for i in range(slot.size):
+        s = slot[i]
+        if not np.isnan(previous_t[s]):
+            dt = t[i] - previous_t[s]
+            if np.isnan(interval_s[s]):
+                interval_s[s] = dt
+            else:
+                # an outage is not a habit: one interval counts for at most three usual ones
+                interval_s[s] += ALPHA * (min(dt, 3.0 * interval_s[s]) - interval_s[s])
+        previous_t[s] = t[i]

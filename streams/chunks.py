@@ -1,0 +1,187 @@
+"""Reshapes streams of batches without changing what is in them: join, cut, select, and merge several logs by time.
+
+Used by the log writer (many small batches become one frame), by `replay` (`--chunk`, several logs, pacing) and by
+every source that selects a span of time. The order of arrival is never changed inside one source.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from watchkeeper.streams.batch import F8, I4, I8, Batch, Columns, slice_batch
+from watchkeeper.streams.codec import concat
+from watchkeeper.streams.messages import Kind
+
+# A log's own time is a running median of its sample times. On sorted times a median changes nothing, gaps
+# included; up to four wild timestamps among nine neighbours do not move it.
+MEDIAN_REACH = 4
+
+
+def numbered(batch: Batch) -> Batch:
+    """The batch with its samples numbered 0, 1, 2 … without holes (refused samples leave holes)."""
+    total = len(batch)
+    if all(not len(c) or c.seq[-1] < total for c in batch.kinds.values()):
+        return batch
+    order = np.sort(np.concatenate([c.seq for c in batch.kinds.values()]))
+    kinds = {kind: Columns(np.searchsorted(order, c.seq), c.vid, c.via, c.t, c.data) for kind, c in batch.kinds.items()}
+    return Batch(batch.ids, kinds, batch.vias, batch.callsigns)
+
+
+def join(batches: Sequence[Batch]) -> Batch:
+    """Several batches as one, in the order given. Names that no sample uses are left out."""
+    ids: dict[str, int] = {}
+    vias: dict[str, int] = {}
+    callsigns: dict[str, str] = {}
+    parts: dict[Kind, list[Columns]] = {}
+    offset = 0
+    for batch in map(numbered, batches):
+        columns = list(batch.kinds.values())
+        id_table = _renumber(batch.ids, [c.vid for c in columns], ids)
+        via_table = _renumber(batch.vias, [c.via for c in columns], vias)
+        for kind, c in batch.kinds.items():
+            if len(c):
+                moved = Columns(c.seq + offset, id_table[c.vid], via_table[c.via], c.t, c.data)
+                parts.setdefault(kind, []).append(moved)
+        callsigns.update(batch.callsigns)
+        offset += len(batch)
+    kinds = {kind: blocks[0] if len(blocks) == 1 else concat(blocks) for kind, blocks in sorted(parts.items())}
+    return Batch(list(ids), kinds, list(vias), {name: callsigns[name] for name in ids if name in callsigns})
+
+
+def _renumber(names: list[str], used: list[I4], index: dict[str, int]) -> I4:
+    """A table from a batch's numbers to those of `index`, which learns the names in use; -1 stays -1."""
+    seen = np.zeros(len(names) + 1, bool)
+    for numbers in used:
+        seen[numbers] = True
+    table = np.full(len(names) + 1, -1, np.int32)
+    for number in np.flatnonzero(seen[:-1]).tolist():
+        table[number] = index.setdefault(names[number], len(index))
+    return table
+
+
+def rechunk(batches: Iterable[Batch], size: int) -> Iterator[Batch]:
+    """The same samples in batches of exactly `size` (the last may be smaller)."""
+    held: list[Batch] = []
+    missing = size
+    for whole in batches:
+        batch = numbered(whole)
+        n = len(batch)
+        at = 0
+        while at < n:
+            stop = min(n, at + missing)
+            held.append(batch if stop - at == n else slice_batch(batch, at, stop))
+            missing -= stop - at
+            at = stop
+            if not missing:
+                yield held[0] if len(held) == 1 else join(held)
+                held, missing = [], size
+    if held:
+        yield join(held)
+
+
+def select_time(batch: Batch, start: float, stop: float) -> Batch:
+    """The samples with start <= t < stop."""
+    kinds = {kind: c.take((c.t >= start) & (c.t < stop)) for kind, c in batch.kinds.items()}
+    return numbered(Batch(batch.ids, {k: c for k, c in kinds.items() if len(c)}, batch.vias, batch.callsigns))
+
+
+def arrival_times(batch: Batch) -> F8:
+    """The time of every sample in the order of arrival (of a batch numbered without holes)."""
+    t = np.empty(len(batch))
+    for c in batch.kinds.values():
+        t[c.seq] = c.t
+    return t
+
+
+def timed(batches: Iterable[Batch]) -> Iterator[tuple[Batch, F8]]:
+    """Each batch with the log's own time at each of its samples, which never falls inside a batch.
+
+    One batch behind its input: the median looks a few samples ahead.
+    """
+    before: F8 = np.empty(0)
+    held: tuple[Batch, F8] | None = None
+    for whole in batches:
+        if not len(whole):
+            continue
+        batch = numbered(whole)
+        t = arrival_times(batch)
+        if held is not None:
+            yield held[0], _running_median(before, held[1], t[:MEDIAN_REACH])
+            before = held[1][-MEDIAN_REACH:]
+        held = batch, t
+    if held is not None:
+        yield held[0], _running_median(before, held[1], np.empty(0))
+
+
+def _running_median(before: F8, t: F8, after: F8) -> F8:
+    near = np.concatenate((before, t, after))
+    padded = np.pad(near, (MEDIAN_REACH - len(before), MEDIAN_REACH - len(after)), mode="edge")
+    windows = np.lib.stride_tricks.sliding_window_view(padded, 2 * MEDIAN_REACH + 1)
+    median = np.partition(windows, MEDIAN_REACH, axis=1)[:, MEDIAN_REACH]
+    rising: F8 = np.maximum.accumulate(median)
+    return rising
+
+
+@dataclass(slots=True)
+class _Feed:
+    """One log on its way into the merge: the batch at hand and how much of it has gone."""
+
+    source: Iterator[tuple[Batch, F8]]
+    batch: Batch
+    t: F8
+    at: int = 0
+
+    def cut(self, until: float, side: str) -> Batch | None:
+        start = self.at
+        self.at = start + int(np.searchsorted(self.t[start:], until, side=side))  # type: ignore[call-overload]
+        return slice_batch(self.batch, start, self.at) if self.at > start else None
+
+
+def merge_by_time(logs: Sequence[Iterable[Batch]]) -> Iterator[Batch]:
+    """One stream from several logs: the sample whose log is earliest comes first, ties in the order of the logs.
+
+    Holds two batches per log, whatever their length. One log passes through untouched.
+    """
+    if len(logs) == 1:
+        yield from logs[0]
+        return
+    feeds: list[_Feed] = []
+    for log in logs:
+        source = timed(log)
+        first = next(source, None)
+        if first is not None:
+            feeds.append(_Feed(source, *first))
+    while feeds:
+        # Everything up to the newest sample of the log that is furthest behind is complete.
+        last = min(range(len(feeds)), key=lambda i: (feeds[i].t[-1], i))
+        until = float(feeds[last].t[-1])
+        parts: list[Batch] = []
+        keys: list[F8] = []
+        for i, feed in enumerate(feeds):
+            start = feed.at
+            part = feed.cut(until, "right" if i <= last else "left")
+            if part is not None:
+                parts.append(part)
+                keys.append(feed.t[start : feed.at])
+        yield _interleave(parts, np.concatenate(keys))
+        following = next(feeds[last].source, None)
+        if following is None:
+            del feeds[last]
+        else:
+            feeds[last].batch, feeds[last].t = following
+            feeds[last].at = 0
+
+
+def _interleave(parts: list[Batch], keys: F8) -> Batch:
+    joined = join(parts)
+    rank: I8 = np.empty(len(keys), np.int64)
+    rank[np.argsort(keys, kind="stable")] = np.arange(len(keys))
+    kinds = {}
+    for kind, c in joined.kinds.items():
+        seq = rank[c.seq]
+        order = np.argsort(seq)
+        kinds[kind] = Columns(seq[order], c.vid[order], c.via[order], c.t[order], np.take(c.data, order, axis=1))
+    return Batch(joined.ids, kinds, joined.vias, joined.callsigns)

@@ -1,0 +1,359 @@
+"""Payload bytes to columns and back.
+
+Two payloads exist, each as MessagePack or, when the first byte is `{`, as JSON:
+- a **sample** on `<prefix>/<kind>/<id>`: a map with `t` and the fields of the kind, and optionally `id` (which
+  must agree with the topic), `via`, `callsign`;
+- a **frame** on `<prefix>/<kind>`: `{"v":1, "id":[…], "t":<number or column>, "<field>":<column>, …}`. A column
+  is little-endian f8 or f4 as MessagePack bin, or a list of numbers; one value per id, NaN or null for absent.
+  `via` is one name or a list of names, `callsign` a list.
+
+The decoder never raises: what it cannot use goes to `on_bad` with a reason and the payload. Samples are decoded
+by msgspec into tuples and become columns in `take()`, once for many messages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from math import nan
+from typing import Any, Literal
+
+import msgspec
+import numpy as np
+
+from watchkeeper.config.schema import Limits, Topics
+from watchkeeper.streams.batch import F8, I4, Batch, Columns
+from watchkeeper.streams.check import OK, REASONS, check
+from watchkeeper.streams.messages import (
+    COLUMN,
+    FIELDS,
+    ID_MAX,
+    KIND_OF_WORD,
+    Drop,
+    Kind,
+    escape_id,
+    unescape_id,
+)
+
+OnBad = Callable[[str, str, bytes], None]
+FRAME_VERSION = 1
+# Topics are repeated for ever, so their parse is kept; the table starts afresh when an attacker fills it.
+TOPICS_REMEMBERED = 100_000
+
+
+def _sample_type(kind: Kind) -> type[msgspec.Struct]:
+    # `on_ground` and `reached` are naturally true/false in JSON
+    number = {f.name: (bool | float | None if f.unit == "" and f.hi == 1.0 else float | None) for f in FIELDS[kind]}
+    fields: list[Any] = [("t", float), ("id", str | None, None), ("via", str | None, None)]
+    fields += [("callsign", str | None, None)] + [(name, kind_of, nan) for name, kind_of in number.items()]
+    return msgspec.defstruct(f"{kind.name.title()}Sample", fields)
+
+
+def _frame_type(kind: Kind) -> type[msgspec.Struct]:
+    column = bytes | list[float | None] | None
+    fields: list[Any] = [("id", list[str] | str), ("t", float | bytes | list[float]), ("v", int, FRAME_VERSION)]
+    fields += [("via", str | list[str] | None, None), ("callsign", list[str | None] | None, None)]
+    fields += [(f.name, column, None) for f in FIELDS[kind]]
+    return msgspec.defstruct(f"{kind.name.title()}Frame", fields)
+
+
+class _RefusedError(Exception):
+    """A frame that cannot be used, with its reason."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+class _Names:
+    """Names seen since the last take, in order of appearance, checked once each."""
+
+    def __init__(self, limit: int | None = None) -> None:
+        self.index: dict[str, int] = {}
+        self.limit = limit
+
+    def get(self, name: str) -> int:
+        """The name's number; -1 when it cannot be a name or the table is full."""
+        at = self.index.get(name)
+        if at is None:
+            full = self.limit is not None and len(self.index) >= self.limit
+            if full or not (0 < len(name) <= ID_MAX and name.isprintable()):
+                return -1
+            at = self.index[name] = len(self.index)
+        return at
+
+
+class _Part:
+    """What one kind has gathered since the last take: rows of single samples, and blocks that came as frames."""
+
+    def __init__(self) -> None:
+        self.rows: list[tuple[Any, ...]] = []
+        self.origins: list[tuple[str, bytes]] = []
+        self.seq: list[int] = []
+        self.vid: list[int] = []
+        self.via: list[int] = []
+        # each block: its columns, and for each row its index into origins
+        self.blocks: list[Columns] = []
+        self.block_origins: list[I4] = []
+
+    def close_rows(self) -> None:
+        """Turn the gathered rows into a block, so that frames and samples keep their order."""
+        if not self.rows:
+            return
+        # a tuple is (t, field, field …); None becomes NaN and True 1.0 on the way into float64
+        table = np.array(self.rows, dtype=np.float64).T
+        n = len(self.rows)
+        self.blocks.append(
+            Columns(
+                np.array(self.seq, np.int64),
+                np.array(self.vid, np.int32),
+                np.array(self.via, np.int32),
+                table[0].copy(),
+                table[1:].copy(),
+            )
+        )
+        self.block_origins.append(np.arange(len(self.origins) - n, len(self.origins), dtype=np.int32))
+        self.rows, self.seq, self.vid, self.via = [], [], [], []
+
+
+class Decoder:
+    """From (topic, payload) to batches. One per source; call `add` for each message and `take` when convenient."""
+
+    def __init__(self, topics: Topics, limits: Limits, on_bad: OnBad) -> None:
+        self._prefix = topics.telemetry + "/"
+        self._limits = limits
+        self._on_bad = on_bad
+        self._sample = {k: self._decoders(_sample_type(k)) for k in Kind}
+        self._frame = {k: self._decoders(_frame_type(k)) for k in Kind}
+        self._topics: dict[str, tuple[Kind, str] | None] = {}
+        self._reset()
+
+    @staticmethod
+    def _decoders(shape: type[msgspec.Struct]) -> tuple[Callable[[bytes], Any], Callable[[bytes], Any]]:
+        return msgspec.json.Decoder(shape).decode, msgspec.msgpack.Decoder(shape).decode
+
+    def _reset(self) -> None:
+        self._names = _Names()
+        self._vias = _Names(self._limits.max_gateways)
+        self._parts: dict[Kind, _Part] = {}
+        self._callsigns: dict[str, str] = {}
+        self._seq = 0
+
+    @property
+    def pending(self) -> int:
+        """Samples waiting for take()."""
+        return self._seq
+
+    def add(self, topic: str, payload: bytes) -> None:
+        """Decode one message. Bad input is reported to `on_bad`, never raised."""
+        where = self._where(topic)
+        if where is None:
+            self._on_bad(topic, Drop.TOPIC, payload)
+            return
+        kind, name = where
+        limit = self._limits.max_sample_bytes if name else self._limits.max_payload_bytes
+        if len(payload) > limit:
+            self._on_bad(topic, Drop.SIZE, payload)
+            return
+        try:
+            if name:
+                self._add_sample(kind, name, topic, payload)
+            else:
+                self._add_frame(kind, topic, payload)
+        except _RefusedError as refused:
+            self._on_bad(topic, refused.reason, payload)
+        except msgspec.ValidationError as error:
+            missing = "missing required field" in str(error)
+            self._on_bad(topic, Drop.MISSING if missing else Drop.TYPE, payload)
+        except RecursionError:
+            self._on_bad(topic, Drop.DEPTH, payload)
+        except (msgspec.DecodeError, UnicodeDecodeError, OverflowError):
+            self._on_bad(topic, Drop.SYNTAX, payload)
+
+    def _where(self, topic: str) -> tuple[Kind, str] | None:
+        try:
+            return self._topics[topic]
+        except KeyError:
+            pass
+        where = None
+        if topic.startswith(self._prefix):
+            word, _, level = topic[len(self._prefix) :].partition("/")
+            kind = KIND_OF_WORD.get(word)
+            if kind is not None and "/" not in level:
+                where = (kind, unescape_id(level))
+        if len(self._topics) >= TOPICS_REMEMBERED:
+            self._topics.clear()
+        self._topics[topic] = where
+        return where
+
+    def _add_sample(self, kind: Kind, name: str, topic: str, payload: bytes) -> None:
+        from_json, from_msgpack = self._sample[kind]
+        sample = from_json(payload) if payload[:1] == b"{" else from_msgpack(payload)
+        t, own_id, via, callsign, *fields = msgspec.structs.astuple(sample)
+        name = name or own_id or ""
+        vid = self._names.get(name)
+        if vid < 0 or (own_id is not None and own_id != name):
+            raise _RefusedError(Drop.ID)
+        if callsign:
+            self._callsigns[name] = callsign[:ID_MAX]
+        part = self._part(kind)
+        part.rows.append((t, *fields))
+        part.origins.append((topic, payload))
+        part.seq.append(self._seq)
+        part.vid.append(vid)
+        part.via.append(self._vias.get(via) if via else -1)
+        self._seq += 1
+
+    def _add_frame(self, kind: Kind, topic: str, payload: bytes) -> None:
+        from_json, from_msgpack = self._frame[kind]
+        frame = from_json(payload) if payload[:1] == b"{" else from_msgpack(payload)
+        if isinstance(frame.id, str):
+            # a single sample that names its vehicle in the payload
+            if len(payload) > self._limits.max_sample_bytes:
+                raise _RefusedError(Drop.SIZE)
+            self._add_sample(kind, "", topic, payload)
+            return
+        n = len(frame.id)
+        callsigns_fit = frame.callsign is None or len(frame.callsign) == n
+        if frame.v != FRAME_VERSION or not 0 < n <= self._limits.max_frame_rows or not callsigns_fit:
+            raise _RefusedError(Drop.FRAME)
+        t = np.full(n, frame.t) if isinstance(frame.t, float) else _column(frame.t, n)
+        data = np.full((len(FIELDS[kind]), n), nan)
+        for c, field in enumerate(FIELDS[kind]):
+            values = getattr(frame, field.name)
+            if values is not None:
+                data[c] = _column(values, n)
+        get = self._names.get
+        vid = np.array([get(name) for name in frame.id], np.int32)
+        if (vid < 0).any():
+            raise _RefusedError(Drop.ID)
+        via = self._frame_vias(frame.via, n)
+        part = self._part(kind)
+        part.close_rows()
+        part.origins.append((topic, payload))
+        part.blocks.append(Columns(np.arange(self._seq, self._seq + n), vid, via, t, data))
+        part.block_origins.append(np.full(n, len(part.origins) - 1, np.int32))
+        if frame.callsign is not None:
+            self._callsigns.update({i: c[:ID_MAX] for i, c in zip(frame.id, frame.callsign, strict=True) if c})
+        self._seq += n
+
+    def _frame_vias(self, via: str | list[str] | None, n: int) -> I4:
+        if via is None or isinstance(via, str):
+            return np.full(n, self._vias.get(via) if via else -1, np.int32)
+        if len(via) != n:
+            raise _RefusedError(Drop.FRAME)
+        return np.array([self._vias.get(name) if name else -1 for name in via], np.int32)
+
+    def _part(self, kind: Kind) -> _Part:
+        part = self._parts.get(kind)
+        if part is None:
+            part = self._parts[kind] = _Part()
+        return part
+
+    def take(self) -> Batch | None:
+        """Everything decoded since the last take, checked; None when there is nothing."""
+        if not self._seq:
+            return None
+        kinds: dict[Kind, Columns] = {}
+        for kind, part in self._parts.items():
+            part.close_rows()
+            cols = part.blocks[0] if len(part.blocks) == 1 else concat(part.blocks)
+            codes = check(kind, cols.t, cols.data)
+            if codes.any():
+                self._report(part, codes)
+                cols = cols.take(codes == OK)
+            if len(cols):
+                kinds[kind] = cols
+        batch = Batch(list(self._names.index), kinds, list(self._vias.index), self._callsigns)
+        self._reset()
+        return batch if kinds else None
+
+    def _report(self, part: _Part, codes: np.ndarray[Any, Any]) -> None:
+        origins = np.concatenate(part.block_origins)
+        for row in np.flatnonzero(codes).tolist():
+            topic, payload = part.origins[origins[row]]
+            self._on_bad(topic, REASONS[codes[row]], payload)
+
+
+def concat(blocks: Sequence[Columns]) -> Columns:
+    """Several blocks of one kind, one after the other."""
+    return Columns(
+        np.concatenate([b.seq for b in blocks]),
+        np.concatenate([b.vid for b in blocks]),
+        np.concatenate([b.via for b in blocks]),
+        np.concatenate([b.t for b in blocks]),
+        np.concatenate([b.data for b in blocks], axis=1),
+    )
+
+
+def _column(values: bytes | list[float | None], n: int) -> F8:
+    if isinstance(values, bytes):
+        if len(values) == 8 * n:
+            return np.frombuffer(values, "<f8")
+        if len(values) == 4 * n:
+            return np.frombuffer(values, "<f4").astype(np.float64)
+        raise _RefusedError(Drop.FRAME)
+    if len(values) != n:
+        raise _RefusedError(Drop.FRAME)
+    return np.array(values, dtype=np.float64)
+
+
+def encode_sample(
+    kind: Kind,
+    t: float,
+    values: Mapping[str, float | str],
+    *,
+    name: str | None = None,
+    encoding: Literal["json", "msgpack"] = "json",
+) -> bytes:
+    """One sample; absent (NaN) fields are left out. `values` may also hold `via` and `callsign`."""
+    present = {
+        key: value
+        for key, value in values.items()
+        if isinstance(value, str) or value == value  # noqa: PLR0124
+    }
+    unknown = present.keys() - COLUMN[kind].keys() - {"via", "callsign"}
+    if unknown:
+        raise ValueError(f"{kind.word} has no field {sorted(unknown)[0]!r}; it has {', '.join(COLUMN[kind])}")
+    message = {"t": t, **({"id": name} if name else {}), **present}
+    return msgspec.json.encode(message) if encoding == "json" else msgspec.msgpack.encode(message)
+
+
+def encode_frame(kind: Kind, ids: Sequence[str], t: F8, data: F8, *, via: Sequence[str] | None = None) -> bytes:
+    """One columnar MessagePack frame; columns that are absent throughout are left out."""
+    frame: dict[str, Any] = {"v": FRAME_VERSION, "id": list(ids)}
+    frame["t"] = float(t[0]) if (t == t[0]).all() else t.astype("<f8").tobytes()
+    for field, column in zip(FIELDS[kind], data, strict=True):
+        if not np.isnan(column).all():
+            frame[field.name] = column.astype("<f8").tobytes()
+    if via is not None and any(via):
+        frame["via"] = via[0] if len(set(via)) == 1 else list(via)
+    return msgspec.msgpack.encode(frame)
+
+
+def encode_batch(batch: Batch, topics: Topics, *, max_rows: int = 1000) -> Iterator[tuple[str, bytes]]:
+    """A batch as frames, (topic, payload), in arrival order: a new frame where the kind changes."""
+    order = sorted(
+        ((int(seq), kind, row) for kind, cols in batch.kinds.items() for row, seq in enumerate(cols.seq.tolist()))
+    )
+    start = 0
+    while start < len(order):
+        kind = order[start][1]
+        stop = start
+        while stop < len(order) and order[stop][1] is kind and stop - start < max_rows:
+            stop += 1
+        rows = np.array([row for _, _, row in order[start:stop]])
+        cols = batch.kinds[kind].take(rows)
+        ids = [batch.ids[v] for v in cols.vid.tolist()]
+        via = [batch.vias[v] if v >= 0 else "" for v in cols.via.tolist()]
+        yield frame_topic(topics, kind), encode_frame(kind, ids, cols.t, cols.data, via=via)
+        start = stop
+
+
+def sample_topic(topics: Topics, kind: Kind, name: str) -> str:
+    """Where a vehicle's samples of this kind are published."""
+    return f"{topics.telemetry}/{kind.word}/{escape_id(name)}"
+
+
+def frame_topic(topics: Topics, kind: Kind) -> str:
+    """Where frames of this kind are published."""
+    return f"{topics.telemetry}/{kind.word}"

@@ -1,0 +1,94 @@
+"""What a recorded log is to the rest of the house, and which reader opens which file.
+
+A format is one row in FORMATS: magic bytes or name endings, and where its reader lives. Readers are imported when
+a file asks for them, so an adapter with an optional dependency costs nothing until it is used.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Protocol
+
+from watchkeeper.streams.batch import Batch
+
+
+class LogError(Exception):
+    """A log that cannot be used; the message names the file."""
+
+    def __init__(self, path: Path, problem: str) -> None:
+        super().__init__(f"{path}: {problem}")
+        self.path = path
+        self.problem = problem
+
+
+@dataclass(frozen=True, slots=True)
+class SourceInfo:
+    """What a source knows about itself. `problems` is complete once its batches have been read to the end."""
+
+    path: Path
+    format: str
+    size_bytes: int
+    problems: tuple[str, ...]
+    truncated_at: int | None = None
+    """Byte offset behind which the log is lost; None when it is whole."""
+    bad_rows: int = 0
+
+
+class Source(Protocol):
+    """A recorded log. `batches` may be called again: each call reads from the start."""
+
+    @property
+    def position(self) -> int:
+        """Bytes of the file consumed so far, for progress."""
+        ...
+
+    def batches(self, chunk: int = 8192, *, start: float = -math.inf, stop: float = math.inf) -> Iterator[Batch]:
+        """Samples with start <= t < stop in the order they were recorded.
+
+        `chunk` is the batch size that suits the caller; a source whose file is already in frames may ignore it.
+        """
+        ...
+
+    def info(self) -> SourceInfo:
+        """Format, size, and what was found wrong so far."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """One kind of file. `reader` is `module:Class`, called with the path; it raises LogError on a wrong file."""
+
+    name: str
+    reader: str
+    suffixes: tuple[str, ...]
+    magic: bytes = b""
+
+
+FORMATS: list[Format] = [
+    # every version of a .wklog starts like this, so that a newer one is told apart from "not a log"
+    Format("wklog", "watchkeeper.streams.wklog:LogReader", (".wklog",), b"WKLOG"),
+    Format("csv", "watchkeeper.streams.csvlog:CsvLog", (".csv", ".csv.gz")),
+]
+
+
+def open_log(path: Path | str) -> Source:
+    """The reader for a file, told by its first bytes and otherwise by its name. Raises LogError."""
+    path = Path(path)
+    try:
+        with path.open("rb") as file:
+            head = file.read(16)
+    except OSError as error:
+        raise LogError(path, error.strerror or str(error)) from error
+    name = path.name.lower()
+    by_magic = [f for f in FORMATS if f.magic and head.startswith(f.magic)]
+    for known in by_magic or [f for f in FORMATS if name.endswith(f.suffixes)]:
+        module, _, reader = known.reader.partition(":")
+        opener: Callable[[Path], Any] = getattr(import_module(module), reader)
+        source: Source = opener(path)
+        return source
+    endings = ", ".join(suffix for f in FORMATS for suffix in f.suffixes)
+    raise LogError(path, f"not a log that we can read (known endings: {endings})")

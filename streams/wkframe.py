@@ -1,0 +1,197 @@
+r"""The bytes of a `.wklog`: what a frame looks like. The writer and the reader of whole logs are in wklog.py.
+
+    file    = magic, header frame, data frame …, index frame, trailer
+    magic   = b"WKLOG1\n"
+    frame   = head (36 bytes), payload
+    head    = tag[4], u32 payload length, u32 samples, f8 t_min, f8 t_max, u32 payload crc, u32 crc of the head so far
+    trailer = u64 offset of the index frame, b"WKLOGEND"
+
+All numbers are little-endian, checksums are CRC-32, payloads MessagePack:
+
+    HEAD    {"version": 1, "schema": {"adsb": [["lat", "deg"], …], …}}
+    DATA    {"ids": […], "vias": […], "callsigns": {id: callsign},
+             "kinds": [[word, samples, has via, has seq, [columns]], …], "arrays": bin}
+    INDX    {"offset": bin i8, "samples": bin i8, "t_min": bin f8, "t_max": bin f8}
+
+`arrays` holds, kind after kind: t f8, seq i8 (the place in the order of arrival; left out when there is one kind),
+the named columns f8 (those that are NaN throughout are left out; a number points into the schema), vid i4 and via
+i4 (left out when no sample has a gateway), each array filled up to a multiple of 8 bytes. It ends the payload, so
+a reader that puts the payload's end on a multiple of 8 has every array aligned and need not copy it.
+"""
+
+from __future__ import annotations
+
+import struct
+from io import FileIO
+from typing import Any, NamedTuple
+from zlib import crc32
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from watchkeeper.streams.batch import F8, I4, I8, Batch, Columns
+from watchkeeper.streams.messages import COLUMN, FIELDS, KIND_OF_WORD, Kind
+
+MAGIC = b"WKLOG1\n"
+VERSION = 1
+END = b"WKLOGEND"
+TRAILER = struct.Struct("<Q8s")
+HEADER, DATA, INDEX = b"HEAD", b"DATA", b"INDX"
+_HEAD = struct.Struct("<4sIIddI")
+_CRC = struct.Struct("<I")
+HEAD_BYTES = _HEAD.size + _CRC.size
+
+
+class DamageError(Exception):
+    """Bytes that are not a whole, correct frame; the message says what is wrong with them."""
+
+
+class Head(NamedTuple):
+    """A frame's head: enough to find the next frame and to know the time span of this one."""
+
+    tag: bytes
+    length: int
+    samples: int
+    t_min: float
+    t_max: float
+    crc: int
+
+
+class Header(msgspec.Struct):
+    """Payload of the first frame. `schema` is kind → (field, unit) in column order, as the writer knew them."""
+
+    version: int
+    schema: dict[str, list[tuple[str, str]]] = {}
+
+
+class _Block(msgspec.Struct, array_like=True):
+    word: str
+    samples: int
+    has_via: bool
+    has_seq: bool
+    columns: list[int]
+
+
+class _Data(msgspec.Struct):
+    ids: list[str]
+    vias: list[str]
+    callsigns: dict[str, str]
+    kinds: list[_Block]
+    arrays: memoryview
+
+
+class Index(msgspec.Struct):
+    """Payload of the last frame: one entry per data frame, as packed columns."""
+
+    offset: bytes
+    samples: bytes
+    t_min: bytes
+    t_max: bytes
+
+
+_data_decoder = msgspec.msgpack.Decoder(_Data)
+
+
+def pack_frame(tag: bytes, payload: bytes, samples: int = 0, t_min: float = 0.0, t_max: float = 0.0) -> bytes:
+    """Head and payload."""
+    head = _HEAD.pack(tag, len(payload), samples, t_min, t_max, crc32(payload))
+    return head + _CRC.pack(crc32(head)) + payload
+
+
+def read_head(file: FileIO) -> Head:
+    """The head at the file's position. Raises DamageError."""
+    raw = file.read(HEAD_BYTES)
+    if len(raw) < HEAD_BYTES:
+        raise DamageError("cut off inside a frame")
+    if _CRC.unpack_from(raw, _HEAD.size)[0] != crc32(raw[: _HEAD.size]):
+        raise DamageError("a damaged frame head")
+    return Head(*_HEAD.unpack_from(raw))
+
+
+def read_payload(file: FileIO, head: Head) -> memoryview:
+    """The payload that follows a head, in memory of its own that ends on a multiple of 8. Raises DamageError."""
+    lead = -head.length % 8
+    room = np.empty((lead + head.length) // 8, np.float64)
+    payload = memoryview(room.view(np.uint8))[lead:]  # type: ignore[arg-type]
+    if file.readinto(payload) != head.length:
+        raise DamageError("cut off inside a frame")
+    if crc32(payload) != head.crc:
+        raise DamageError("a damaged frame (wrong checksum)")
+    return payload
+
+
+def encode_data(batch: Batch) -> bytes:
+    """The payload of a data frame, from a batch numbered without holes."""
+    blocks: list[_Block] = []
+    arrays: list[bytes] = []
+    for kind, cols in batch.kinds.items():
+        present = np.flatnonzero(~np.isnan(cols.data).all(axis=1)).tolist()
+        has_via = bool((cols.via >= 0).any())
+        has_seq = len(batch.kinds) > 1
+        blocks.append(_Block(kind.word, len(cols), has_via, has_seq, present))
+        arrays.append(cols.t.astype("<f8").tobytes())
+        if has_seq:
+            arrays.append(cols.seq.astype("<i8").tobytes())
+        arrays += [cols.data[c].astype("<f8").tobytes() for c in present]
+        fill = bytes(4 * (len(cols) % 2))
+        arrays.append(cols.vid.astype("<i4").tobytes() + fill)
+        if has_via:
+            arrays.append(cols.via.astype("<i4").tobytes() + fill)
+    blob = memoryview(b"".join(arrays))
+    return msgspec.msgpack.encode(_Data(batch.ids, batch.vias, batch.callsigns, blocks, blob))
+
+
+def our_columns(header: Header) -> dict[str, list[int]]:
+    """For each kind of a file's schema that we know, our column of each of its fields (-1: unknown to us)."""
+    return {
+        word: [COLUMN[KIND_OF_WORD[word]].get(name, -1) for name, _ in fields]
+        for word, fields in header.schema.items()
+        if word in KIND_OF_WORD
+    }
+
+
+def decode_data(payload: memoryview, columns: dict[str, list[int]]) -> Batch:
+    """The batch in a data frame: times and numbers are views into the payload, fields a copy. Raises DamageError."""
+    try:
+        return _batch(_data_decoder.decode(payload), columns)
+    except (msgspec.DecodeError, ValueError, IndexError) as error:
+        raise DamageError(f"a frame that makes no sense ({error})") from error
+
+
+def _batch(frame: _Data, columns: dict[str, list[int]]) -> Batch:
+    at = 0
+    total = sum(block.samples for block in frame.kinds)
+
+    def array(dtype: str, n: int) -> NDArray[Any]:
+        nonlocal at
+        found: NDArray[Any] = np.frombuffer(frame.arrays, dtype, n, at)
+        at += -(-found.nbytes // 8) * 8
+        return found
+
+    kinds: dict[Kind, Columns] = {}
+    for block in frame.kinds:
+        n = block.samples
+        t: F8 = array("<f8", n)
+        seq: I8 = array("<i8", n) if block.has_seq else np.arange(n)
+        present = array("<f8", n * len(block.columns)).reshape(-1, n)
+        vid: I4 = array("<i4", n)
+        via: I4 = array("<i4", n) if block.has_via else np.full(n, -1, np.int32)
+        if block.word not in columns:
+            continue  # a stream that this version does not know
+        if n == 0 or not (_within(vid, 0, len(frame.ids)) and _within(via, -1, len(frame.vias))):
+            raise ValueError("samples without a vehicle")
+        if not _within(seq, 0, total):
+            raise ValueError("samples without a place in the order")
+        kind = KIND_OF_WORD[block.word]
+        ours = columns[block.word]
+        data = np.full((len(FIELDS[kind]), n), np.nan)
+        for column, values in zip(block.columns, present, strict=True):
+            if ours[column] >= 0:
+                data[ours[column]] = values
+        kinds[kind] = Columns(seq, vid, via, t, data)
+    return Batch(frame.ids, kinds, frame.vias, frame.callsigns)
+
+
+def _within(numbers: I4 | I8, lo: int, stop: int) -> bool:
+    return bool(numbers.min() >= lo and numbers.max() < stop)

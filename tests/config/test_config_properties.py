@@ -1,0 +1,138 @@
+"""For any configuration at all: good values survive the trip through TOML, and each bad one is named once."""
+
+import math
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from watchkeeper.config.loader import RISING, SECTIONS, SETTINGS, ConfigError, Problem, env_name, load
+from watchkeeper.config.reference import config_toml, toml_value
+from watchkeeper.config.schema import Config
+from watchkeeper.config.section import Setting
+
+TEXT = st.text(st.characters(codec="utf-8", exclude_categories=("Cc",)), max_size=12)
+PREFIX = st.from_regex(r"\A[a-z]{1,5}(/[a-z]{1,5})?\Z")
+HOST = st.from_regex(r"\A[a-z]{1,9}\Z")
+FORMED = {
+    "broker.url": st.builds("{}://{}:{}".format, st.sampled_from(("mqtt", "mqtts")), HOST, st.integers(1, 65_535)),
+    "broker.ca_file": st.just(""),
+    "topics.telemetry": PREFIX,
+    "topics.output": PREFIX,
+}
+NUMBERS = [s for s in SETTINGS.values() if s.kind in (int, float)]
+
+
+def good(setting: Setting) -> st.SearchStrategy[Any]:
+    if setting.key in FORMED:
+        return FORMED[setting.key]
+    if setting.kind is bool:
+        return st.booleans()
+    if setting.kind is int:
+        return st.integers(int(setting.low), int(setting.high))
+    if setting.kind is float:
+        return st.floats(setting.low, setting.high)
+    one = st.sampled_from(setting.choices) if setting.choices else TEXT
+    return st.lists(one, max_size=4).map(tuple) if setting.kind is tuple else one
+
+
+@st.composite
+def configs(draw: st.DrawFn) -> Config:
+    values = {key: draw(good(setting)) for key, setting in SETTINGS.items()}
+    for chain in RISING:
+        drawn = sorted(values[key] for key in chain)
+        for key, value in zip(chain, drawn, strict=True):
+            assume(SETTINGS[key].low <= value <= SETTINGS[key].high)
+            values[key] = value
+    return msgspec.convert(nested(values), Config)
+
+
+def nested(values: dict[str, Any]) -> dict[str, Any]:
+    tree: dict[str, Any] = {}
+    for key, value in values.items():
+        *path, name = key.split(".")
+        table = tree
+        for level in path:
+            table = table.setdefault(level, {})
+        table[name] = value
+    return tree
+
+
+def load_text(text: str) -> Config:
+    with tempfile.NamedTemporaryFile(suffix=".toml") as file:
+        Path(file.name).write_text(text, encoding="utf-8")
+        return load(Path(file.name), env={})
+
+
+def problems_in(text: str) -> list[Problem]:
+    try:
+        load_text(text)
+    except ConfigError as error:
+        return error.problems
+    return []
+
+
+@settings(max_examples=60, deadline=None)
+@given(configs())
+def test_any_valid_configuration_survives_toml(config: Config) -> None:
+    assert load_text(config_toml(config, secrets=True)) == config
+
+
+@settings(max_examples=60, deadline=None)
+@given(configs())
+def test_any_valid_configuration_survives_the_environment(config: Config) -> None:
+    env = {}
+    for key in SETTINGS:
+        value: Any = config
+        for name in key.split("."):
+            value = getattr(value, name)
+        env[env_name(key)] = ",".join(value) if isinstance(value, tuple) else str(value)
+    assert load(None, env=env) == config
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.sampled_from(NUMBERS), st.data())
+def test_one_value_out_of_range_is_one_problem_naming_its_key_and_range(setting: Setting, data: st.DataObject) -> None:
+    below: st.SearchStrategy[Any]
+    above: st.SearchStrategy[Any]
+    if setting.kind is int:
+        below, above = st.integers(max_value=int(setting.low) - 1), st.integers(min_value=int(setting.high) + 1)
+    else:
+        below = st.floats(max_value=math.nextafter(setting.low, -math.inf))
+        above = st.floats(min_value=math.nextafter(setting.high, math.inf))
+    [problem] = problems_in(f"{setting.key} = {toml_value(data.draw(below | above))}")
+    assert problem.key == setting.key
+    assert problem.allowed == setting.allowed
+    assert problem.allowed.endswith(setting.unit)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.sets(st.sampled_from(NUMBERS), min_size=1, max_size=12))
+def test_n_values_out_of_range_are_n_problems(chosen: set[Setting]) -> None:
+    text = "\n".join(f"{s.key} = {toml_value(s.kind(s.high + 1))}" for s in chosen)
+    assert sorted(p.key for p in problems_in(text)) == sorted(s.key for s in chosen)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.sets(st.sampled_from(sorted(SETTINGS)), min_size=1, max_size=12), st.data())
+def test_n_typos_are_n_problems(keys: set[str], data: st.DataObject) -> None:
+    typos = set()
+    for key in keys:
+        section, dot, name = key.rpartition(".")
+        at = data.draw(st.integers(0, len(name) - 1))
+        typos.add(f"{section}{dot}{name[:at]}7{name[at:]}")
+    assume(not typos & (SETTINGS.keys() | SECTIONS.keys()))
+    found = problems_in("\n".join(f"{typo} = 1" for typo in typos))
+    assert sorted(p.key for p in found) == sorted(typos)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.sampled_from([key for key in SETTINGS if len(key.rpartition(".")[2]) >= 5]), st.data())
+def test_one_wrong_letter_still_finds_the_key(key: str, data: st.DataObject) -> None:
+    section, dot, name = key.rpartition(".")
+    at = data.draw(st.integers(0, len(name) - 1))
+    [problem] = problems_in(f"{section}{dot}{name[:at]}7{name[at + 1 :]} = 1")
+    assert problem.suggestion == key

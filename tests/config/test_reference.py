@@ -1,0 +1,32 @@
+"""The written reference says what the schema says."""
+
+import tomllib
+from pathlib import Path
+
+from watchkeeper.config.loader import SETTINGS, load
+from watchkeeper.config.reference import config_toml, reference_markdown
+from watchkeeper.config.schema import DEFAULT
+
+PAGE = Path(__file__).parents[2] / "docs" / "configuration.md"
+
+
+def test_page_is_fresh() -> None:
+    # when this fails: python -m watchkeeper.config.reference > docs/configuration.md
+    assert PAGE.read_text(encoding="utf-8") == reference_markdown()
+
+
+def test_page_has_every_key_with_range_unit_and_reason() -> None:
+    page = reference_markdown()
+    for s in SETTINGS.values():
+        row = next(
+            (line for line in page.splitlines() if line.startswith(f"| `{s.path[-1]}` ") and s.reason in line), ""
+        )
+        assert s.span in row, s.key
+        assert f"| {s.unit} |" in row, s.key
+
+
+def test_shown_configuration_is_valid_toml_with_units_and_without_secrets() -> None:
+    shown = config_toml(load(None, env={"WATCHKEEPER_BROKER__PASSWORD": "hunter2"}))
+    assert "hunter2" not in shown
+    assert "separation_nm = 5.0  # NM" in shown
+    assert tomllib.loads(shown)["detectors"]["los"]["debounce"]["n"] == DEFAULT.detectors.los.debounce.n

@@ -1,0 +1,16 @@
+"""docs/messages.md says what the code does."""
+
+from pathlib import Path
+
+from watchkeeper.streams.messages import Drop
+from watchkeeper.streams.reference import REASONS, reference_markdown
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_the_message_reference_is_up_to_date():
+    assert (ROOT / "docs/messages.md").read_text() == reference_markdown(), "run `make docs`"
+
+
+def test_every_reason_is_explained():
+    assert set(REASONS) == set(Drop.ALL)
