@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 
 from msgspec import field
 
-from watchkeeper.config.section import Flag, Section, about
+from watchkeeper.config.section import Flag, Section, about, text
 
 # The words of streams.messages.Kind, which this layer must not import; a test holds the two together.
 Stream = Literal["adsb", "gps", "imu", "action", "route"]
@@ -64,6 +64,9 @@ class Conflict(Section, frozen=True):
     min_gs_kt: Annotated[
         float, about("kt", "slower aircraft without an on-ground flag count as parked", ge=0, le=200)
     ] = 30.0
+    assume_same_level: Annotated[
+        bool, text("take an aircraft of unknown altitude to be at everyone's level, instead of leaving it out")
+    ] = False
     max_pairs: Annotated[
         int, about("pairs", "conflicting pairs followed at once; further ones are counted", ge=10, le=10_000_000)
     ] = 200_000

@@ -178,6 +178,11 @@ def _broken_rules(values: dict[str, Any], sources: dict[str, str], found: _Found
             message = " <= ".join(name.rpartition(".")[2] for name in chain) + " must hold"
             bound = f"at {'least' if key == high else 'most'} {spell(values[other])} {SETTINGS[other].unit}"
             yield problem(key, message, f"{bound}, which is {other} ({sources.get(other, 'default')})")
+    telemetry, output = values["topics.telemetry"], values["topics.output"]
+    if f"{output}/".startswith(f"{telemetry}/") and not {"topics.telemetry", "topics.output"} & found.refused:
+        key = "topics.output" if "topics.output" in found.values else "topics.telemetry"
+        message = "we would hear ourselves: each dead letter would come back as the next bad message"
+        yield problem(key, message, f"an output outside {telemetry}/#, which is what we subscribe to")
     if ca_file := values["broker.ca_file"]:
         try:
             Path(ca_file).open("rb").close()
@@ -260,15 +265,12 @@ def _nearest_choice(setting: Setting, value: Any) -> str:
 
 
 def _nearest_key(path: tuple[str, ...]) -> str:
-    """The valid key most like an unknown one, first of all in the same section."""
-    name, parent = path[-1].lower().replace("-", "_"), ".".join(path[:-1])
-    wanted = _dotted(path)
+    """The valid key most like an unknown one, wherever it is; of several alike, the one in the likeliest section."""
+    name, wanted = path[-1].lower(), _dotted(path)
 
     def likeness(key: str) -> tuple[float, float]:
-        section, _, last = key.rpartition(".")
-        alike = SequenceMatcher(None, name, last).ratio()
-        # a good match nearby beats a perfect one elsewhere; a poor one does not
-        return (alike + 0.2 * (section == parent) if alike >= 0.6 else 0.0), SequenceMatcher(None, wanted, key).ratio()
+        alike = SequenceMatcher(None, name, key.rpartition(".")[2]).ratio()
+        return (alike if alike >= 0.6 else 0.0), SequenceMatcher(None, wanted, key).ratio()
 
     best = max((*SETTINGS, *SECTIONS), key=likeness)
     return best if likeness(best)[0] else ""

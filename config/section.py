@@ -94,11 +94,11 @@ class Setting:
         return self.form or _WORD[self.kind]
 
     def accept(self, value: object) -> Any:
-        """The value as the schema holds it; ValueError says what is wrong with it."""
+        """The value, arrays as tuples; ValueError says what is wrong with it."""
         if self.kind is tuple and isinstance(value, list):
             value = tuple(value)
-        whole_for_float = self.kind is float and type(value) is int
-        if type(value) is not self.kind and not whole_for_float:
+        # a bool is no int here, but an int is a fine float
+        if type(value) is not self.kind and not (self.kind is float and type(value) is int):
             raise ValueError(f"expected {_WORD[self.kind]}, got {word_of(value)}")
         if isinstance(value, (int, float)) and not isinstance(value, bool):
             self._accept_number(value)
@@ -108,7 +108,7 @@ class Setting:
             for item in value:
                 if item not in self.choices:
                     raise ValueError(f"{item!r:.40} is not a valid choice")
-        return float(value) if isinstance(value, int) and whole_for_float else value
+        return value
 
     def _accept_number(self, value: float) -> None:
         # only floats: an integer in the file may be too large to convert, but compares well

@@ -94,4 +94,6 @@ class HttpServer:
 
 
 def _json(body: dict[str, object], *, ok: bool) -> web.Response:
-    return web.Response(body=msgspec.json.encode(body) + b"\n", status=200 if ok else 503, content_type="application/json")
+    return web.Response(
+        body=msgspec.json.encode(body) + b"\n", status=200 if ok else 503, content_type="application/json"
+    )

@@ -34,6 +34,8 @@ log = logging.getLogger(__name__)
 MAX_BYTES = 64 * 1024 * 1024
 # Alarms of the earlier run whose end is remembered, so that after a restart none begins or ends a second time.
 ENDED_MAX = 10_000
+# Marks of events that are not confirmed.
+PENDING_MAX = 100_000
 # Without a snapshot, how much event time the broker may deliver to us again.
 RELIVED_S = 60.0
 
@@ -111,6 +113,7 @@ class Journal:
         os.ftruncate(self._file, end)
         self._size = end
         self._sent = min(self._sent, end)
+        self._write_sent((os.fstat(self._file).st_ino, self._sent))
         past.active = list(self.active.values())
         if self.damaged:
             log.warning("journal has damaged lines, skipped", extra=kv(lines=self.damaged))
@@ -145,7 +148,7 @@ class Journal:
                 os.fdatasync(self._file)
         except OSError as error:
             self.errors += 1
-            log.error("journal not written", extra=kv(error=error.strerror, events=len(events)))  # noqa: TRY400
+            log.error("journal not written", extra=kv(error=error.strerror, events=len(events)))
             os.ftruncate(self._file, self._size)
             lines = [b"" for _ in lines]
         for event, line in zip(events, lines, strict=True):
@@ -153,13 +156,20 @@ class Journal:
             self._number += 1
             self._size += len(line)
             self._pending.append((self._number, self._size))
+        if len(self._pending) > PENDING_MAX:
+            # the broker has been away for long: half the marks do, at the price of sending a few ends again
+            self._pending = deque(list(self._pending)[1::2])
         return self._number
 
     def confirm(self, number: int) -> None:
         """The broker has every event up to this one."""
         while self._pending and self._pending[0][0] <= number:
             self._sent = self._pending.popleft()[1]
-        self._write_sent((os.fstat(self._file).st_ino, self._sent))
+        try:
+            self._write_sent((os.fstat(self._file).st_ino, self._sent))
+        except OSError as error:
+            self.errors += 1
+            log.error("journal.sent not written", extra=kv(error=error.strerror))
 
     def _write_sent(self, *records: tuple[int, int]) -> None:
         # two records, because during a rotation either file may be the one that a crash leaves in place
@@ -168,8 +178,8 @@ class Journal:
 
     def _unsent_cleared(self) -> bytes:
         tail = os.pread(self._file, self._size - self._sent, self._sent)
-        events = map(_parse, tail.split(b"\n"))
-        return b"".join(encode_event(event) + b"\n" for event in events if event and event.state == CLEARED)
+        events = [event for event in map(_parse, tail.split(b"\n")) if event and event.state == CLEARED]
+        return b"".join(encode_event(event) + b"\n" for event in events[-ENDED_MAX:])
 
     def _rotate(self) -> None:
         """Start a new file with what still matters; see the module's docstring."""

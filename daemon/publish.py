@@ -1,4 +1,4 @@
-"""Where alarms go: journal first, then people at the terminal, then MQTT. Also our status and the dead letters.
+"""Where alarms go: journal first, then listeners (the terminal), then MQTT. Also our status and the dead letters.
 
     <output>/alarm/<kind>/<subject>  QoS 1, retained while the alarm is active
     <output>/status                  QoS 1, retained; the broker publishes our last will "offline" when we die
@@ -60,8 +60,9 @@ def status_payload(state: str, version: str) -> bytes:
 class AlarmPublisher:
     """Takes events from the pipeline, returns at once, and delivers them in order whatever the broker does.
 
-    `submit` from the event loop; `record` and `deliver` run as tasks. `on_latency` gets the seconds between the
-    arrival of the message that caused an event and the broker's confirmation of the event.
+    `submit` from the event loop; `record` and `deliver` run as tasks. Each of `listeners` is called with each event
+    once it is in the journal, and must not wait. `on_latency` gets the seconds between the arrival of the message
+    that caused an event and the broker's confirmation of the event.
     """
 
     def __init__(
@@ -69,14 +70,12 @@ class AlarmPublisher:
         config: Config,
         version: str,
         journal: Journal | None,
-        *,
-        show: Callable[[AlarmEvent], None],
         on_latency: Callable[[float], None],
     ) -> None:
         self._config = config
         self._version = version
         self._journal = journal
-        self._show = show
+        self.listeners: list[Callable[[AlarmEvent], None]] = []
         self._on_latency = on_latency
         self._encode = msgspec.msgpack.encode if config.sinks.encoding == "msgpack" else encode_event
         # journal calls may wait for the disk, and must not overlap
@@ -141,7 +140,8 @@ class AlarmPublisher:
             last = self._number = self._number + len(taken)
         for number, (event, arrived_s) in enumerate(taken, last - len(taken) + 1):
             self.events[event.kind, event.state] += 1
-            self._show(event)
+            for listener in self.listeners:
+                listener(event)
             if self._config.sinks.mqtt:
                 self.outbox.put(Letter(number, event, arrived_s), self._retained)
         if not self._config.sinks.mqtt:

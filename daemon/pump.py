@@ -61,6 +61,11 @@ class Intake:
         return self._queue.popleft()
 
     @property
+    def head(self) -> int:
+        """The number of the oldest message in the queue, counted from 0."""
+        return self.received - len(self._queue)
+
+    @property
     def dropped(self) -> int:
         """Messages that left unread because the queue was full."""
         return self.received - self.taken - len(self._queue)
@@ -86,6 +91,7 @@ class Pump:
         self._now = now
         self._heard_s = now()
         self._online = False
+        self._until = inf
         self.beat_s = now()
         self.slowest_slice_s = 0.0
 
@@ -94,10 +100,15 @@ class Pump:
         self._online = connected
         self._heard_s = self._now()
 
+    def stop(self) -> None:
+        """Let `run` return once everything that has arrived by now is judged."""
+        self._until = self.intake.received
+        self.intake.arrived.set()
+
     async def run(self) -> None:
-        """Task: until cancelled."""
+        """Task: until `stop`."""
         intake = self.intake
-        while True:
+        while self._until == inf:
             self.beat_s = self._now()
             with suppress(TimeoutError):
                 async with asyncio.timeout(BEAT_S):
@@ -105,12 +116,15 @@ class Pump:
             intake.arrived.clear()
             if intake:
                 await asyncio.sleep(GATHER_S)
-                await self.drain()
+                await self._drain()
             self._idle()
+        await self._drain()
+        if events := self.pipeline.finish():
+            self._submit(events, None)
 
-    async def drain(self, until: float = inf) -> None:
-        """Put everything that is queued through the pipeline, or the messages up to number `until`."""
-        while self.intake and self.intake.taken < until:
+    async def _drain(self) -> None:
+        """Put what is queued through the pipeline."""
+        while self.intake and self.intake.head < self._until:
             self.beat_s = start = self._now()
             arrived_s = self._decode_slice(start + SLICE_S)
             await self._feed(arrived_s)
@@ -142,12 +156,9 @@ class Pump:
 
     def _idle(self) -> None:
         elapsed_s = self._now() - self._heard_s
-        if not self._online or elapsed_s < self.config.time.idle_timeout_s or not isfinite(self.pipeline.t_max):
+        if not self._online or self._until < inf or not isfinite(self.pipeline.t_max):
+            return
+        if elapsed_s < self.config.time.idle_timeout_s:
             return
         if events := self.pipeline.advance(self.pipeline.t_max + elapsed_s):
-            self._submit(events, None)
-
-    def finish(self) -> None:
-        """The input has ended: everything up to the newest sample is judged."""
-        if events := self.pipeline.finish():
             self._submit(events, None)

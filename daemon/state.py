@@ -6,7 +6,7 @@
 
 A snapshot only saves time: without one the daemon learns its fleet again within a minute. So a snapshot that is
 damaged, from another format or from a differently shaped configuration is ignored, and never stops a start.
-Arrays are maps `{"\\0nd": [dtype, shape, bytes]}`; everything else is plain MessagePack.
+Arrays are maps of ARRAY to [dtype, shape, bytes]; everything else is plain MessagePack.
 """
 
 from __future__ import annotations
@@ -86,8 +86,8 @@ def _plain(value: Any) -> Any:
     if isinstance(value, np.ndarray):
         if value.dtype.hasobject:
             raise TypeError("arrays of Python objects are not state")
-        flat = np.ascontiguousarray(value).reshape(-1)
-        return {ARRAY: [value.dtype.str, list(value.shape), memoryview(flat.view(np.uint8))]}
+        flat = np.ascontiguousarray(value).reshape(-1).view(np.uint8)
+        return {ARRAY: [value.dtype.str, list(value.shape), flat.data]}
     if isinstance(value, np.generic):
         return value.item()
     raise TypeError(f"{type(value).__name__} is not state")

@@ -1,4 +1,7 @@
-"""Alarms for people at a terminal: one line per event on standard output, coloured when it is a terminal.
+"""Alarms for people at a terminal.
+
+`AlarmLines` writes one line per event on standard output, coloured when it is a terminal; `LiveView` is the demo's
+picture of the whole watch, redrawn in place.
 
 Lines are written by a thread of their own behind a bounded queue: a pager that stands still, or a pipe that nobody
 reads, must not hold up an alarm. Lines that find the queue full are counted and left out.
@@ -6,16 +9,25 @@ reads, must not hold up an alarm. Lines that find the queue full are counted and
 
 from __future__ import annotations
 
+import asyncio
 import queue
 import sys
 import threading
+import time
+from collections import deque
 from datetime import UTC, datetime
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
-from rich.console import Console
+from rich.console import Console, Group
+from rich.live import Live
+from rich.panel import Panel
 from rich.text import Text
 
 from watchkeeper.detectors.alarms import CLEARED, RAISED, AlarmEvent
+from watchkeeper.detectors.base import SEVERITIES
+
+if TYPE_CHECKING:
+    from watchkeeper.daemon.app import App
 
 QUEUE_LINES = 10_000
 STYLE: dict[str, str] = {"advisory": "cyan", "caution": "yellow", "warning": "bold red"}
@@ -23,6 +35,9 @@ STYLE: dict[str, str] = {"advisory": "cyan", "caution": "yellow", "warning": "bo
 UNIX_FROM_S = 1e9
 # Numbers of an alarm's evidence that fit on the line.
 NUMBERS_SHOWN = 4
+REFRESH_S = 0.25
+ACTIVE_SHOWN = 10
+RECENT_EVENTS = 10
 
 
 def clock(t: float) -> str:
@@ -89,3 +104,63 @@ class AlarmLines:
                 self._console.print(line_of(event))
             except (OSError, ValueError):  # nobody reads any more
                 return
+
+
+class LiveView:
+    """Vehicles, rates, active alarms and the last events, redrawn four times a second by `run`."""
+
+    def __init__(self, app: App, console: Console | None = None) -> None:
+        self._app = app
+        self._recent: deque[AlarmEvent] = deque(maxlen=RECENT_EVENTS)
+        self._began_s = time.monotonic()
+        self._rate = (self._began_s, app.intake.received, 0.0)
+        # drawn from the event loop only: its own thread would read the pipeline while it changes
+        self._live = Live(console=console or Console(), auto_refresh=False)
+        self._live.start()
+
+    def show(self, event: AlarmEvent) -> None:
+        """Remember one event for the next picture."""
+        self._recent.append(event)
+
+    async def run(self) -> None:
+        """Task: redraw until cancelled."""
+        while True:
+            self._live.update(self.picture(), refresh=True)
+            await asyncio.sleep(REFRESH_S)
+
+    def close(self) -> None:
+        """Draw a last time and leave the picture standing."""
+        self._live.update(self.picture(), refresh=True)
+        self._live.stop()
+
+    def picture(self) -> Group:
+        """The whole view."""
+        app = self._app
+        active = sorted(app.pipeline.active.values(), key=lambda e: (-SEVERITIES.index(e.severity), e.t_raised))
+        more = len(active) - ACTIVE_SHOWN
+        shown = [line_of(event) for event in active[:ACTIVE_SHOWN]] or [Text("none", "dim")]
+        if more > 0:
+            shown.append(Text(f"and {more} more", "dim"))
+        return Group(
+            self._headline(),
+            Panel(Group(*shown), title=f"active alarms ({len(active)})", title_align="left"),
+            Panel(Group(*map(line_of, self._recent)), title="last events", title_align="left"),
+        )
+
+    def _headline(self) -> Text:
+        app = self._app
+        now, received = time.monotonic(), app.intake.received
+        since, before, rate = self._rate
+        if now - since >= 1.0:
+            rate = (received - before) / (now - since)
+            self._rate = (now, received, rate)
+        words = [
+            f"watchkeeper {app.version}",
+            f"{now - self._began_s:.0f} s",
+            f"{len(app.pipeline.fleet)} vehicles",
+            f"{rate:.0f} messages/s",
+            f"{sum(app.pipeline.samples.values())} samples",
+            f"{sum(app.pipeline.drops.values()) + sum(app.letters.counts.values())} drops",
+            "ready" if not app.not_ready() else ", ".join(app.not_ready()),
+        ]
+        return Text("  ".join(words), "bold", no_wrap=True, overflow="ellipsis")

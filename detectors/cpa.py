@@ -243,9 +243,7 @@ def approach(
 
 
 @njit(cache=True)
-def state_of(
-    lat_deg: float, lon_deg: float, trk_deg: float, gs_ms: float, ahead_s: float, out: F8
-) -> None:
+def state_of(lat_deg: float, lon_deg: float, trk_deg: float, gs_ms: float, ahead_s: float, out: F8) -> None:
     """Fill the first six numbers of a state: the report's position and velocity, ahead_s seconds later."""
     rad = math.pi / 180.0
     sin_lat, cos_lat = math.sin(lat_deg * rad), math.cos(lat_deg * rad)

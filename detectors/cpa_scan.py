@@ -22,7 +22,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from watchkeeper.detectors.cpa import STATE, TERMS, approach, vertical_window
+from watchkeeper.detectors.cpa import ON_LIMIT_M, STATE, STILL_MS, TERMS, approach, vertical_window
 from watchkeeper.streams.batch import F8, I4, I8
 from watchkeeper.streams.geo import WGS84_A_M, WGS84_B_M
 
@@ -36,10 +36,10 @@ _BEND = 0.5 * WGS84_A_M / (WGS84_B_M * WGS84_B_M)
 _ORIGIN_M = 6_400_000.0
 _BITS = 20  # per axis: enough for cells of 13 m
 _BAND_SLACK_FT = 1.0  # bands are float32
-_SEGMENTS = 3 * (4 + 9 * LEVELS)
+_SEGMENTS = 2 + 3 * (4 + 9 * LEVELS)
 
 # Columns of a pair's result.
-TCPA_S, DCPA_M, T_IN_S, T_OUT_S, NOW_M, VSEP_FT, NOW_FT = range(7)
+TCPA_S, DCPA_M, T_IN_S, T_OUT_S, NOW_M, VSEP_FT, LOST = range(7)
 RESULT = 7
 
 
@@ -71,6 +71,7 @@ class Scan:
         self._sorted_state: F8 = np.empty((capacity, STATE))
         self._sorted_band: F4 = np.empty((capacity, 2), np.float32)
         self._segment: I8 = np.empty((_SEGMENTS, 4), np.int64)
+        self._near: I4 = np.empty(capacity + 1, np.int32)
         self._gap: F8 = np.empty((TERMS, 3))
         self.pair_a: I4 = np.empty(max_pairs, np.int32)
         self.pair_b: I4 = np.empty(max_pairs, np.int32)
@@ -88,7 +89,7 @@ class Scan:
         found = _search(
             n, horizon_s, separation_m, vertical_ft, mask, levels, self._start,
             self._sorted_slot, self._sorted_key, self._sorted_state, self._sorted_band,
-            self._segment, self._gap, self.pair_a, self.pair_b, self.result,
+            self._segment, self._near, self._gap, self.pair_a, self.pair_b, self.result,
         )  # fmt: skip
         stored = min(found, len(self.pair_a))
         self.overflow = found - stored
@@ -101,10 +102,16 @@ def _bucket_count(n: int) -> int:
 
 
 @njit(cache=True, inline="always")
-def _hash(column: int, mask: int) -> int:
-    """Bucket of a column of cells (a key without its z): cells on top of each other are in adjacent buckets."""
-    h = column * 0x2545F4914F6CDD1D
-    return (h ^ (h >> 29)) & mask
+def _bucket(column: int, z: int, mask: int) -> int:
+    """Bucket of a cell. `column` is its key without z: cells on top of each other are in adjacent buckets."""
+    h = column * 0x9E3779B97F4A7C15
+    return ((h >> 32) + z) & mask
+
+
+@njit(cache=True, inline="always")
+def _width(speed_ms: float, horizon_s: float, separation_m: float) -> float:
+    """How far apart at mid-horizon two aircraft of this speed can be and still meet."""
+    return separation_m + speed_ms * horizon_s
 
 
 @njit(cache=True)
@@ -112,24 +119,23 @@ def _sort(
     n: int, horizon_s: float, separation_m: float, mask: int, slot: I4, state: F8, key: I8, bucket: I4, start: I4,
     sorted_slot: I4, sorted_key: I8, sorted_state: F8, sorted_band: F4,
 ) -> int:  # fmt: skip
-    """Give every aircraft its cell and sort by cell (counting sort). Returns a bit mask of the levels in use.
+    """Give every aircraft its cell and sort by cell. Returns a bit mask of the levels in use.
 
-    A key is level, x, y, z of the cell, _BITS bits for each coordinate.
+    A key is level, x, y, z of the cell, _BITS bits for each coordinate. Afterwards bucket h is start[h]:start[h + 1].
     """
-    half = 0.5 * horizon_s
     fastest = 0.0
     for i in range(n):
-        v2 = state[i, 3] * state[i, 3] + state[i, 4] * state[i, 4] + state[i, 5] * state[i, 5]
-        fastest = max(fastest, v2)
+        fastest = max(fastest, state[i, 3] ** 2 + state[i, 4] ** 2 + state[i, 5] ** 2)
     fastest = math.sqrt(fastest)
     base_m = max(
-        _reach(min(fastest, FAST_MS), half, separation_m), _reach(fastest, half, separation_m) / (1 << (LEVELS - 1))
+        _width(min(fastest, FAST_MS), horizon_s, separation_m),
+        _width(fastest, horizon_s, separation_m) / (1 << (LEVELS - 1)),
     )
     start[: mask + 2] = 0
     levels = 0
     for i in range(n):
-        v2 = state[i, 3] * state[i, 3] + state[i, 4] * state[i, 4] + state[i, 5] * state[i, 5]
-        wanted_m = _reach(math.sqrt(v2), half, separation_m)
+        speed_ms = math.sqrt(state[i, 3] ** 2 + state[i, 4] ** 2 + state[i, 5] ** 2)
+        wanted_m = _width(speed_ms, horizon_s, separation_m)
         level, width_m = 0, base_m
         while width_m < wanted_m and level < LEVELS - 1:
             level += 1
@@ -141,27 +147,123 @@ def _sort(
         z = int((state[i, 2] + _ORIGIN_M) / width_m) + 1
         column = (((level << _BITS) | x) << _BITS) | y
         key[i] = (column << _BITS) | z
-        bucket[i] = (_hash(column, mask) + z) & mask
-        start[bucket[i] + 1] += 1
+        bucket[i] = _bucket(column, z, mask)
+        start[bucket[i]] += 1
+    # counts become ends, and each aircraft placed from the last moves the end of its bucket towards the start
     for h in range(mask + 1):
         start[h + 1] += start[h]
-    # placing from the back with decreasing ends would need a second array; placing forward shifts starts by one
     for i in range(n - 1, -1, -1):
-        h = bucket[i] + 1
-        start[h] -= 1
-        at = start[h]
+        start[bucket[i]] -= 1
+        at = start[bucket[i]]
         sorted_slot[at] = slot[i]
         sorted_key[at] = key[i]
         for c in range(STATE):
             sorted_state[at, c] = state[i, c]
-        low = state[i, 6]
-        high = low + state[i, 7] * horizon_s
-        if math.isnan(high):
-            sorted_band[at, 0], sorted_band[at, 1] = -np.inf, np.inf
-        else:
-            sorted_band[at, 0], sorted_band[at, 1] = min(low, high), max(low, high)
-    # every start has come down to the start of its own bucket, one place too far right
-    for h in range(mask + 1):
-        start[h] = start[h + 1]
-    start[mask + 1] = n
+        alt0_ft, alt1_ft = state[i, 6], state[i, 6] + state[i, 7] * horizon_s
+        known = not math.isnan(alt0_ft)
+        sorted_band[at, 0] = min(alt0_ft, alt1_ft) if known else -math.inf
+        sorted_band[at, 1] = max(alt0_ft, alt1_ft) if known else math.inf
     return levels
+
+
+@njit(cache=True)
+def _add_column(column: int, z: int, mask: int, start: I4, segment: I8, count: int) -> int:
+    """Note where the three cells z-1 … z+1 of a column lie: rows of (from, to, lowest key, highest key)."""
+    key = (column << _BITS) | z
+    h = _bucket(column, z, mask)
+    if 0 < h < mask:
+        if start[h - 1] < start[h + 2]:
+            segment[count, 0], segment[count, 1] = start[h - 1], start[h + 2]
+            segment[count, 2], segment[count, 3] = key - 1, key + 1
+            count += 1
+        return count
+    for dz in range(-1, 2):  # here too
+        g = (h + dz) & mask
+        segment[count, 0], segment[count, 1] = start[g], start[g + 1]
+        segment[count, 2], segment[count, 3] = key + dz, key + dz
+        count += 1
+    return count
+
+
+@njit(cache=True)
+def _neighbours(key: int, levels: int, mask: int, start: I4, segment: I8) -> int:
+    """Where the partners of a cell's aircraft are; returns the number of segments.
+
+    The first segment is the cell itself and the one above it; the caller moves its beginning behind the aircraft.
+    """
+    low = (1 << _BITS) - 1
+    z, y, x, level = key & low, (key >> _BITS) & low, (key >> 2 * _BITS) & low, key >> 3 * _BITS
+    at = ((level << _BITS) | x) << _BITS | y
+    east = 1 << _BITS  # one cell further in x
+    h = _bucket(at, z, mask)
+    segment[0, 0], segment[0, 1], segment[0, 2], segment[0, 3] = start[h], start[h + 1], key, key
+    count = 1
+    if h < mask:
+        segment[0, 1], segment[0, 3] = start[h + 2], key + 1
+    else:  # the buckets wrap around here
+        segment[1, 0], segment[1, 1], segment[1, 2], segment[1, 3] = start[0], start[1], key + 1, key + 1
+        count = 2
+    count = _add_column(at + 1, z, mask, start, segment, count)
+    for dy in range(-1, 2):
+        count = _add_column(at + east + dy, z, mask, start, segment, count)
+    for coarse in range(level + 1, LEVELS):
+        if (levels >> coarse) & 1:
+            k = coarse - level
+            at = ((coarse << _BITS) | (((x - 1) >> k) + 1)) << _BITS | (((y - 1) >> k) + 1)
+            for dx in range(-1, 2):
+                for dy in range(-1, 2):
+                    count = _add_column(at + dx * east + dy, ((z - 1) >> k) + 1, mask, start, segment, count)
+    return count
+
+
+@njit(cache=True)
+def _search(
+    n: int, horizon_s: float, separation_m: float, vertical_ft: float, mask: int, levels: int, start: I4,
+    slot: I4, key: I8, state: F8, band: F4, segment: I8, near: I4, gap: F8, pair_a: I4, pair_b: I4, result: F8,
+) -> int:  # fmt: skip
+    """Walk the sorted aircraft, each against those after it in its cell and against the cells it touches."""
+    half = 0.5 * horizon_s
+    bend = _BEND * half * half
+    limit_m = separation_m + STILL_MS * horizon_s
+    found, count, cell = 0, 0, -1
+    for i in range(n):
+        if key[i] != cell:
+            cell = key[i]
+            count = _neighbours(cell, levels, mask, start, segment)
+        segment[0, 0] = i + 1
+        # Altitude first. Written without a branch: whether a row passes cannot be predicted.
+        floor_ft = np.float32(band[i, 0] - vertical_ft - _BAND_SLACK_FT)
+        ceiling_ft = np.float32(band[i, 1] + vertical_ft + _BAND_SLACK_FT)
+        passed = 0
+        for k in range(count):
+            key_lo, key_hi = segment[k, 2], segment[k, 3]
+            for j in range(segment[k, 0], segment[k, 1]):
+                near[passed] = j
+                passed += (
+                    (band[j, 0] <= ceiling_ft) & (band[j, 1] >= floor_ft) & (key[j] >= key_lo) & (key[j] <= key_hi)
+                )
+
+        a = state[i]
+        a_v2 = a[3] * a[3] + a[4] * a[4] + a[5] * a[5]
+        for m in range(passed):
+            b = state[near[m]]
+            x, y, z = a[0] - b[0], a[1] - b[1], a[2] - b[2]
+            u, v, w = a[3] - b[3], a[4] - b[4], a[5] - b[5]
+            xx, xu, uu = x * x + y * y + z * z, x * u + y * v + z * w, u * u + v * v + w * w
+            margin_m = limit_m + bend * (a_v2 + b[3] * b[3] + b[4] * b[4] + b[5] * b[5])
+            # straight-line closest approach while vertically close
+            w0, w1 = vertical_window(a[6] - b[6], a[7] - b[7], vertical_ft, horizon_s)
+            t = min(max(-xu / uu if uu > 0.0 else 0.0, w0 - half), w1 - half)
+            if w0 >= w1 or xx + t * (2.0 * xu + t * uu) >= margin_m * margin_m:
+                continue
+            tcpa_s, dcpa_m, t_in, t_out, now_m = approach(a, b, horizon_s, separation_m, vertical_ft, gap)
+            if math.isnan(t_in):
+                continue
+            if found < pair_a.size:
+                pair_a[found], pair_b[found] = slot[i], slot[near[m]]
+                row = result[found]
+                row[TCPA_S], row[DCPA_M], row[T_IN_S], row[T_OUT_S], row[NOW_M] = tcpa_s, dcpa_m, t_in, t_out, now_m
+                row[VSEP_FT] = abs(a[6] - b[6] + (a[7] - b[7]) * tcpa_s)
+                row[LOST] = 1.0 if t_in == 0.0 and now_m < separation_m - ON_LIMIT_M else 0.0
+            found += 1
+    return found

@@ -19,6 +19,7 @@ import numpy as np
 
 from watchkeeper.config.schema import Config
 from watchkeeper.detectors.alarms import CLEARED, AlarmBook, AlarmEvent
+from watchkeeper.detectors.arrivals import Arrivals, single
 from watchkeeper.detectors.base import Detector, Evidence, Window
 from watchkeeper.detectors.catalog import REGISTRY
 from watchkeeper.detectors.watch import Watch
@@ -70,7 +71,7 @@ class Pipeline:
         checked = {kind: good for kind, cols in batch.kinds.items() if len(good := self._check(kind, cols))}
         if not checked:
             return []
-        arrivals = _Arrivals(batch, checked)
+        arrivals = Arrivals(batch, checked)
         verdict = self.clock.admit(arrivals.t, arrivals.held, self._drop)
         if verdict.resets or verdict.released:
             return self._feed_jump(batch, arrivals, verdict)
@@ -143,7 +144,7 @@ class Pipeline:
         mapped: I4 = numbers[via]  # -1 picks the last entry: none
         return mapped
 
-    def _feed_jump(self, batch: Batch, arrivals: _Arrivals, verdict: Verdict) -> list[AlarmEvent]:
+    def _feed_jump(self, batch: Batch, arrivals: Arrivals, verdict: Verdict) -> list[AlarmEvent]:
         """A batch in which time itself jumped: sample by sample, because order matters now and it is rare."""
         events: list[AlarmEvent] = []
         released: dict[int, list[HeldSample]] = {}
@@ -153,7 +154,7 @@ class Pipeline:
             if i in verdict.resets:
                 events += self._new_era()
             for held in released.get(i, []):
-                self._accept(*_single(held))
+                self._accept(*single(held))
             if code == ACCEPT:
                 kind, row = arrivals.where(i)
                 self._accept(batch, kind, arrivals.columns[kind].take(np.array([row])))
@@ -352,44 +353,3 @@ class Pipeline:
                 self.fleet.expected_t[slot] = max(self.fleet.expected_t[slot], event.t)
             self.book.adopt(event)
             self._watch(kind, pair=len(subjects) > 1).adopt(event, slots)
-
-
-class _Arrivals:
-    """A batch's samples in one line, in arrival order."""
-
-    def __init__(self, batch: Batch, columns: dict[Kind, Columns]) -> None:
-        self.batch = batch
-        self.columns = columns
-        if len(columns) == 1:
-            ((kind, cols),) = columns.items()
-            self.t = cols.t
-            self.place = {kind: np.arange(len(cols))}
-            return
-        seq = np.concatenate([cols.seq for cols in columns.values()])
-        t = np.concatenate([cols.t for cols in columns.values()])
-        order = np.argsort(seq, kind="stable")
-        self.t = t[order]
-        place = np.empty(len(seq), np.int64)
-        place[order] = np.arange(len(seq))
-        ends = np.cumsum([len(cols) for cols in columns.values()])
-        self.place = dict(zip(columns, np.split(place, ends[:-1]), strict=True))
-
-    def where(self, i: int) -> tuple[Kind, int]:
-        """Kind and row of sample i."""
-        for kind, place in self.place.items():
-            row = int(np.searchsorted(place, i))
-            if row < len(place) and place[row] == i:
-                return kind, row
-        raise IndexError(i)
-
-    def held(self, i: int) -> HeldSample:
-        """Sample i by itself."""
-        kind, row = self.where(i)
-        cols = self.columns[kind]
-        return HeldSample(kind, self.batch.ids[cols.vid[row]], float(cols.t[row]), cols.data[:, row].copy())
-
-
-def _single(held: HeldSample) -> tuple[Batch, Kind, Columns]:
-    none = np.full(1, -1, np.int32)
-    cols = Columns(np.zeros(1, np.int64), np.zeros(1, np.int32), none, np.array([held.t]), held.data.reshape(-1, 1))
-    return Batch([held.name], {held.kind: cols}), held.kind, cols

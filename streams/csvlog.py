@@ -2,7 +2,7 @@
 
 `callsign` and `via` are text, an empty cell (or `nan`) is absent, true and false are 1 and 0. What a row is, and
 what happens without a `kind` column, is said in csvtable.py. Bad rows never stop the reading: they are counted by
-reason, with the line numbers of the first few. Memory holds one chunk of rows, whatever the file's length.
+reason, with the line numbers of the first few. Memory holds a block of lines, whatever the file's length.
 """
 
 from __future__ import annotations
@@ -14,19 +14,27 @@ import math
 import zlib
 from collections import Counter
 from collections.abc import Iterator
-from itertools import islice
+from itertools import chain
 from pathlib import Path
-from typing import BinaryIO
+from typing import IO, cast
+
+import numpy as np
 
 from watchkeeper.streams.batch import Batch
 from watchkeeper.streams.chunks import select_time
+from watchkeeper.streams.csvscan import Table
 from watchkeeper.streams.csvtable import Layout, to_batch
 from watchkeeper.streams.messages import Drop
 from watchkeeper.streams.source import LogError, SourceInfo
 
+# Bytes read at once, and so the longest line that is read at all.
+BLOCK_BYTES = 1 << 20
 # How many bad rows are named by line; the rest are only counted.
 NAMED_ROWS = 5
 _GZIP = b"\x1f\x8b"
+_BOM = b"\xef\xbb\xbf"
+# Separates cells once quotes are gone; it has no place in a name.
+_UNIT = "\x1f"
 
 
 class CsvLog:
@@ -41,7 +49,8 @@ class CsvLog:
         try:
             with self.path.open("rb") as raw:
                 self._size = raw.seek(0, io.SEEK_END)
-                header = next(_Rows(raw), [])
+                first = _text(raw).readline(BLOCK_BYTES).removeprefix(_BOM).decode("utf-8", "replace")
+            header = next(csv.reader([first]), [])
             if not header:
                 raise LogError(self.path, "empty: a CSV log starts with a line of column names")
             self._layout = Layout([name.strip() for name in header])
@@ -62,73 +71,87 @@ class CsvLog:
         return SourceInfo(self.path, "csv", self._size, tuple(problems), cut_at, self.bad.total())
 
     def batches(self, chunk: int = 8192, *, start: float = -math.inf, stop: float = math.inf) -> Iterator[Batch]:
-        """Rows in the order of the file, `chunk` rows at a time."""
+        """Rows in the order of the file, at most `chunk` at a time."""
         self.bad, self._named, self._cut = Counter(), [], None
         with self.path.open("rb") as raw:
-            rows = _Rows(raw)
-            next(rows, None)
-            more = True
-            while more:
-                line = rows.line
-                table: list[list[str]] = []
-                more = self._fill(table, rows, chunk)
-                self.position = raw.tell()
-                batch = self._batch(table, line, rows.line)
-                if start > -math.inf or stop < math.inf:
-                    batch = select_time(batch, start, stop)
-                if len(batch):
-                    yield batch
-
-    def _fill(self, table: list[list[str]], rows: _Rows, chunk: int) -> bool:
-        """Read up to `chunk` rows, fewer before one that cannot be read; False at the end of the file."""
-        try:
-            table.extend(islice(rows, chunk))
-        except csv.Error as error:
-            self._count(rows.line, Drop.SYNTAX, str(error))
-            return True
-        except (EOFError, OSError, zlib.error) as error:
-            self._cut = f"cut off or damaged after line {rows.line:,}: {error}"
-            return False
-        return len(table) == chunk
-
-    def _batch(self, table: list[list[str]], first_line: int, last_line: int) -> Batch:
-        lines = range(first_line + 1, first_line + 1 + len(table))
-        if last_line - first_line != len(table):
-            # some cells have line breaks in them
-            ends = [1 + sum(cell.count("\n") for cell in row) for row in table]
-            lines = [first_line + sum(ends[:i]) + 1 for i in range(len(ends))]  # type: ignore[assignment]
-        width = self._layout.width
-        if any(len(row) != width for row in table):
-            for line, row in zip(lines, table, strict=True):
-                if row and len(row) != width:  # an empty line is not a row
-                    self._count(line, Drop.SYNTAX, f"{len(row)} cells, the header has {width}")
-            kept = [(line, row) for line, row in zip(lines, table, strict=True) if len(row) == width]
-            lines, table = [line for line, _ in kept], [row for _, row in kept]  # type: ignore[assignment]
-        return to_batch(self._layout, table, lambda row, reason, detail: self._count(lines[row], reason, detail))
+            for table in self._tables(raw):
+                for at in range(0, len(table), chunk):
+                    batch = to_batch(self._layout, table.keep(slice(at, at + chunk)), self._count)
+                    if start > -math.inf or stop < math.inf:
+                        batch = select_time(batch, start, stop)
+                    if len(batch):
+                        yield batch
 
     def _count(self, line: int, reason: str, detail: str) -> None:
         self.bad[reason] += 1
         if len(self._named) < NAMED_ROWS:
             self._named.append(f"line {line:,} {reason}" + (f" ({detail})" if detail else ""))
 
+    def _tables(self, raw: IO[bytes]) -> Iterator[Table]:
+        text = _text(raw)
+        text.readline(BLOCK_BYTES)
+        blocks = self._blocks(raw, text)
+        line = 2
+        for block in blocks:
+            if b'"' in block:
+                yield from self._quoted(chain([block], blocks), line)
+                return
+            table = Table(block, b",", self._layout.width, line)
+            line += len(table)
+            yield table
 
-class _Rows:
-    """The rows of a file that may be compressed; `line` is the number of the line last read."""
+    def _blocks(self, raw: IO[bytes], text: IO[bytes]) -> Iterator[bytes]:
+        """The file in blocks that end with a newline. A line longer than a block is cut into (bad) pieces."""
+        rest = b""
+        while True:
+            try:
+                block = text.read(BLOCK_BYTES)
+            except (EOFError, OSError, zlib.error) as error:
+                self._cut = f"cut off or damaged at byte {raw.tell():,}: {error}"
+                return
+            self.position = raw.tell()
+            if not block:
+                break
+            end = block.rfind(b"\n") + 1
+            if end:
+                yield rest + block[:end]
+                rest = block[end:]
+            elif len(rest) > BLOCK_BYTES:
+                yield rest + b"\n"
+                rest = block
+            else:
+                rest += block
+        if rest:
+            yield rest + b"\n"
 
-    def __init__(self, raw: BinaryIO) -> None:
-        raw.seek(0)
-        zipped = raw.read(len(_GZIP)) == _GZIP
-        raw.seek(0)
-        plain = gzip.GzipFile(fileobj=raw) if zipped else raw
-        # bytes that are not UTF-8 make a bad cell, not an unreadable file
-        self._reader = csv.reader(io.TextIOWrapper(plain, "utf-8-sig", errors="replace", newline=""))
+    def _quoted(self, blocks: Iterator[bytes], first_line: int) -> Iterator[Table]:
+        """The rest of a file in which quotes occur: Python's csv module takes them away."""
+        lines = (line + "\n" for block in blocks for line in block.decode("utf-8", "replace").split("\n")[:-1])
+        rows = csv.reader(lines)
+        plain: list[str] = []
+        numbers: list[int] = []
+        while True:
+            try:
+                row = next(rows, None)
+            except csv.Error as error:
+                self._count(first_line - 1 + rows.line_num, Drop.SYNTAX, str(error))
+                continue
+            if row is not None:
+                plain.append(_UNIT.join(" ".join(cell.split()) for cell in row))
+                numbers.append(first_line - 1 + rows.line_num)
+            if plain and (row is None or len(plain) == 8192):
+                block = "\n".join([*plain, ""]).encode()
+                table = Table(block, _UNIT.encode(), self._layout.width, 0)
+                table.lines = np.array(numbers)
+                yield table
+                plain, numbers = [], []
+            if row is None:
+                return
 
-    @property
-    def line(self) -> int:
-        return self._reader.line_num
 
-    def __iter__(self) -> Iterator[list[str]]:
-        return iter(self._reader)
-
-    def __next__(self) -> list[str]:
-        return next(self._reader)
+def _text(raw: IO[bytes]) -> IO[bytes]:
+    """The file, unpacked if it is compressed, from its start."""
+    raw.seek(0)
+    zipped = raw.read(len(_GZIP)) == _GZIP
+    raw.seek(0)
+    return cast("IO[bytes]", gzip.GzipFile(fileobj=raw)) if zipped else raw

@@ -1,4 +1,4 @@
-"""Rows of text to a batch: the part of the CSV reader that knows columns and kinds. Pure; files are csvlog.py's job.
+"""A table of cells to a batch: the part of the CSV reader that knows columns and kinds. Files are csvlog.py's job.
 
 `kind` says what a row is (adsb, gps, imu, action, route). Without that column the fields tell: a row is a sample of
 each kind of which it fills a field that no other kind has (`alt_ft` makes it ADS-B, `imu_ax` IMU, `alt_m` GPS); rows
@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from itertools import compress
 from math import nan
 
 import numpy as np
@@ -17,9 +16,10 @@ import numpy as np
 from watchkeeper.streams.batch import F8, I4, I8, Batch, Bool, Columns
 from watchkeeper.streams.check import OK, REASONS, check
 from watchkeeper.streams.chunks import numbered
+from watchkeeper.streams.csvscan import Table
 from watchkeeper.streams.messages import FIELDS, ID_MAX, KIND_OF_WORD, Drop, Kind
 
-# Row number, Drop reason, detail for people.
+# Line number, Drop reason, detail for people.
 OnBadRow = Callable[[int, str, str], None]
 _TEXT = ("id", "kind", "via", "callsign")
 _FLAGS = {"true": 1.0, "false": 0.0}
@@ -49,111 +49,107 @@ class Layout:
             raise ValueError(f"no column says what the rows are; {has}")
 
 
-def to_batch(layout: Layout, table: Sequence[Sequence[str]], on_bad: OnBadRow) -> Batch:
-    """The good samples among rows that all have the layout's width."""
-    if not table:
-        return Batch([], {})
-    columns = list(zip(*table, strict=True))
-    names = columns[layout.place["id"]]
-    ids = {name: i for i, name in enumerate(dict.fromkeys(names))}
-    vid = np.fromiter(map(ids.__getitem__, names), np.int32, len(names))
-    alive = np.array([0 < len(name) <= ID_MAX and name.isprintable() for name in ids])[vid]
-    for row in np.flatnonzero(~alive).tolist():
-        on_bad(row, Drop.ID, "")
-    t = _numbers(columns[layout.place["t"]], np.arange(len(table)), alive, Drop.TIME, on_bad)
-    absent = np.isnan(t) & alive
-    for row in np.flatnonzero(absent).tolist():
-        on_bad(row, Drop.MISSING, "no t")
-    alive &= ~absent
-    vias, via = _vias(layout, columns, len(table))
+def to_batch(layout: Layout, table: Table, on_bad: OnBadRow) -> Batch:
+    """The good samples among the rows; every bad row is reported once."""
+    table = _whole_rows(layout, table, on_bad)
+    return _Reading(layout, table, on_bad).batch() if len(table) else Batch([], {})
 
-    kinds: dict[Kind, Columns] = {}
-    for kind, member in _members(layout, columns, alive, on_bad).items():
-        rows = np.flatnonzero(member)
-        data = np.full((len(FIELDS[kind]), len(rows)), nan)
-        for c, field in enumerate(FIELDS[kind]):
-            if field.name in layout.place:
-                cells = list(compress(columns[layout.place[field.name]], member))
-                data[c] = _numbers(cells, rows, alive, Drop.TYPE, on_bad)
-        good = alive[rows]
-        codes = check(kind, t[rows], data)
-        for at in np.flatnonzero(good & (codes != OK)).tolist():
-            on_bad(int(rows[at]), REASONS[codes[at]], kind.word)
-        good &= codes == OK
-        if good.any():
+
+def _whole_rows(layout: Layout, table: Table, on_bad: OnBadRow) -> Table:
+    whole = table.cells == layout.width
+    if whole.all():
+        return table
+    for row in np.flatnonzero(~whole & ~table.is_blank()).tolist():
+        detail = f"{table.cells[row]} cells, the header has {layout.width}"
+        on_bad(int(table.lines[row]), Drop.SYNTAX, detail)
+    return table.keep(whole)
+
+
+class _Reading:
+    """One table on its way to a batch. `alive` are the rows with nothing wrong so far."""
+
+    def __init__(self, layout: Layout, table: Table, on_bad: OnBadRow) -> None:
+        self.place = layout.place
+        self.layout = layout
+        self.table = table
+        self.on_bad = on_bad
+        self.alive: Bool = np.ones(len(table), bool)
+
+    def batch(self) -> Batch:
+        names = self.table.text(self.place["id"])
+        ids = {name: i for i, name in enumerate(dict.fromkeys(names))}
+        vid = np.fromiter(map(ids.__getitem__, names), np.int32, len(names))
+        self._refuse(np.array([not (0 < len(name) <= ID_MAX and name.isprintable()) for name in ids])[vid], Drop.ID)
+        t = self._numbers("t", np.arange(len(names)), Drop.TIME)
+        self._refuse(np.isnan(t), Drop.MISSING, "no t")
+        vias, via = self._vias(len(names))
+        kinds: dict[Kind, Columns] = {}
+        for kind, member in self._members().items():
+            rows = np.flatnonzero(member & self.alive)
+            data = np.full((len(FIELDS[kind]), len(rows)), nan)
+            for c, field in enumerate(FIELDS[kind]):
+                if field.name in self.place:
+                    data[c] = self._numbers(field.name, rows, Drop.TYPE)
             # a row that is a sample of several kinds arrives as one after the other
-            seq = rows * len(Kind) + int(kind)
-            kinds[kind] = Columns(seq, vid[rows], via[rows], t[rows], data).take(good)
-    return numbered(Batch(list(ids), kinds, vias, _callsigns(layout, columns, names)))
+            cols = Columns(rows * len(Kind) + int(kind), vid[rows], via[rows], t[rows], data)
+            codes = check(kind, cols.t, cols.data)
+            good = self.alive[rows]
+            for at in np.flatnonzero(good & (codes != OK)).tolist():
+                self._refuse_row(int(rows[at]), REASONS[codes[at]], kind.word)
+            good &= codes == OK
+            if good.any():
+                kinds[kind] = cols if good.all() else cols.take(good)
+        return numbered(Batch(list(ids), kinds, vias, self._callsigns(names)))
 
+    def _refuse(self, rows: Bool, reason: str, detail: str = "") -> None:
+        for row in np.flatnonzero(rows & self.alive).tolist():
+            self._refuse_row(row, reason, detail)
 
-def _numbers(cells: Sequence[str], rows: I8, alive: Bool, reason: str, on_bad: OnBadRow) -> F8:
-    """Cells as float64, empty ones NaN. Rows with something else are reported and no longer alive."""
-    n = len(cells)
-    if not any(cells):
-        return np.full(n, nan)
-    try:
-        return np.fromiter(map(float, cells), np.float64, n)
-    except ValueError:
-        pass
-    try:
-        return np.array([float(cell) if cell else nan for cell in cells])
-    except ValueError:
-        pass
-    values = np.full(n, nan)
-    for i, cell in enumerate(cells):
-        word = cell.strip().lower()
-        try:
-            values[i] = _FLAGS[word] if word in _FLAGS else float(word or nan)
-        except ValueError:
-            row = int(rows[i])
-            if alive[row]:
-                alive[row] = False
-                on_bad(row, reason, repr(cell[:20]))
-    return values
+    def _refuse_row(self, row: int, reason: str, detail: str) -> None:
+        if self.alive[row]:
+            self.alive[row] = False
+            self.on_bad(int(self.table.lines[row]), reason, detail)
 
+    def _numbers(self, name: str, rows: I8, reason: str) -> F8:
+        values, odd = self.table.numbers(self.place[name], rows)
+        if len(odd):
+            cells = self.table.text(self.place[name])
+            for at in odd.tolist():
+                word = cells[rows[at]].lower()
+                try:
+                    values[at] = _FLAGS[word] if word in _FLAGS else float(word)
+                except ValueError:
+                    self._refuse_row(int(rows[at]), reason, f"{name} {word[:20]!r}")
+        return values
 
-def _members(layout: Layout, columns: list[tuple[str, ...]], alive: Bool, on_bad: OnBadRow) -> dict[Kind, list[bool]]:
-    """For each kind, which of the living rows are samples of it."""
-    n = len(alive)
-    if "kind" in layout.place:
-        words = columns[layout.place["kind"]]
-        kind_of = {word: KIND_OF_WORD.get(word.strip().lower()) for word in set(words)}
-        for row, word in enumerate(words) if None in kind_of.values() else ():
-            if kind_of[word] is None and alive[row]:
-                alive[row] = False
-                on_bad(row, Drop.TYPE, f"kind {word[:20]!r}")
-        number = {word: -1 if kind is None else int(kind) for word, kind in kind_of.items()}
-        codes = np.fromiter(map(number.__getitem__, words), np.int8, n)
-        return {
-            kind: (alive & (codes == kind)).tolist() for kind in sorted({k for k in kind_of.values() if k is not None})
+    def _members(self) -> dict[Kind, Bool]:
+        """For each kind, which rows are samples of it."""
+        if "kind" in self.place:
+            words = self.table.text(self.place["kind"])
+            kind_of = {word: KIND_OF_WORD.get(word.lower()) for word in set(words)}
+            number = {word: -1 if kind is None else int(kind) for word, kind in kind_of.items()}
+            codes = np.fromiter(map(number.__getitem__, words), np.int64, len(words))
+            for row in np.flatnonzero(codes < 0).tolist():
+                self._refuse_row(row, Drop.TYPE, f"kind {words[row][:20]!r}")
+            return {kind: codes == kind for kind in Kind if (codes == kind).any()}
+        if len(self.layout.kinds) == 1:
+            return {self.layout.kinds[0]: self.alive}
+        members = {
+            kind: np.any([self.table.filled(self.place[name]) for name in _OWN[kind] if name in self.place], axis=0)
+            for kind in self.layout.kinds
         }
-    if len(layout.kinds) == 1:
-        return {layout.kinds[0]: alive.tolist()}
-    members: dict[Kind, list[bool]] = {}
-    any_kind = np.zeros(n, bool)
-    for kind in layout.kinds:
-        filled = np.zeros(n, bool)
-        for name in _OWN[kind]:
-            if name in layout.place:
-                filled |= np.fromiter(map(bool, columns[layout.place[name]]), bool, n)
-        any_kind |= filled
-        members[kind] = (alive & filled).tolist()
-    for row in np.flatnonzero(alive & ~any_kind).tolist():
-        on_bad(row, Drop.MISSING, "no field says what it is")
-    return members
+        self._refuse(~np.any(list(members.values()), axis=0), Drop.MISSING, "no field says what it is")
+        return members
 
+    def _vias(self, n: int) -> tuple[list[str], I4]:
+        if "via" not in self.place:
+            return [], np.full(n, -1, np.int32)
+        names = self.table.text(self.place["via"])
+        index = {name: i for i, name in enumerate(name for name in dict.fromkeys(names) if 0 < len(name) <= ID_MAX)}
+        return list(index), np.array([index.get(name, -1) for name in names], np.int32)
 
-def _vias(layout: Layout, columns: list[tuple[str, ...]], n: int) -> tuple[list[str], I4]:
-    if "via" not in layout.place:
-        return [], np.full(n, -1, np.int32)
-    names = columns[layout.place["via"]]
-    index = {name: i for i, name in enumerate(name for name in dict.fromkeys(names) if 0 < len(name) <= ID_MAX)}
-    return list(index), np.array([index.get(name, -1) for name in names], np.int32)
-
-
-def _callsigns(layout: Layout, columns: list[tuple[str, ...]], names: Sequence[str]) -> dict[str, str]:
-    if "callsign" not in layout.place:
-        return {}
-    signs = columns[layout.place["callsign"]]
-    return {name: sign.strip()[:ID_MAX] for name, sign in zip(names, signs, strict=True) if sign.strip()}
+    def _callsigns(self, names: list[str]) -> dict[str, str]:
+        if "callsign" not in self.place:
+            return {}
+        signs = self.table.text(self.place["callsign"])
+        return {name: sign[:ID_MAX] for name, sign in zip(names, signs, strict=True) if sign}

@@ -22,7 +22,7 @@ from paho.mqtt.client import MQTTMessage
 from paho.mqtt.properties import Properties
 from paho.mqtt.reasoncodes import ReasonCode
 
-from watchkeeper.streams.transport import ANSWER_TIMEOUT_S, MAX_IN_FLIGHT, Wiring
+from watchkeeper.streams.transport import ANSWER_TIMEOUT_S, GATHER_S, MAX_IN_FLIGHT, Wiring
 
 # Packets read in one go before other tasks get their turn: some 7 ms.
 PACKETS_PER_TURN = 100
@@ -101,21 +101,24 @@ class AiomqttConnection:
         if line is None:
             raise ConnectionError("connection lost")
 
-        def decrypted() -> bool:
-            # bytes that TLS has already taken off the socket do not wake the event loop
-            return isinstance(line, ssl.SSLSocket) and line.pending() > 0
+        def listen() -> None:
+            if paho.socket() is line:
+                loop.add_reader(line.fileno(), read)
 
         def read() -> None:
             for _ in range(PACKETS_PER_TURN):
                 before = self._received
                 if paho.loop_read():
                     return  # lost: paho has told aiomqtt
-                if self._received == before and not decrypted():
+                # bytes that TLS has already taken off the socket do not wake the event loop
+                decrypted = isinstance(line, ssl.SSLSocket) and line.pending() > 0
+                if self._received == before and not decrypted:
+                    loop.remove_reader(line.fileno())
+                    loop.call_later(GATHER_S, listen)
                     return
-            if decrypted():
-                loop.call_soon(read)
+            loop.call_soon(read)
 
-        loop.add_reader(line.fileno(), read)
+        listen()
 
     def _on_message(self, _client: Paho, _userdata: object, message: MQTTMessage) -> None:
         self._received += 1

@@ -20,7 +20,7 @@ from gmqtt.mqtt.constants import MQTTv50, MQTTv311
 from gmqtt.mqtt.handler import MQTTError
 from gmqtt.mqtt.package import Package
 
-from watchkeeper.streams.transport import ANSWER_TIMEOUT_S, OnMessage, Wiring
+from watchkeeper.streams.transport import ANSWER_TIMEOUT_S, GATHER_S, OnMessage, Wiring
 
 # It warns, with a traceback, about each lost connection, which the Transport reports in one line.
 logging.getLogger("gmqtt").setLevel(logging.CRITICAL)
@@ -232,7 +232,14 @@ class _Reader:
         self._connection._last_data_in = time.monotonic()
         if acknowledgements:
             self._connection.send_package(acknowledgements)
+        self._rest()
         return at
+
+    def _rest(self) -> None:
+        line = self._connection._transport
+        if not line.is_closing():
+            line.pause_reading()
+            asyncio.get_running_loop().call_later(GATHER_S, line.resume_reading)
 
 
 def _variable_int(data: bytes, at: int) -> tuple[int, int]:

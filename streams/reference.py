@@ -45,11 +45,11 @@ and the first bytes.
 
 | topic | payload |
 |---|---|
-| `{output}/alarm/<kind>/<subject>` | one step of an alarm's life, see below; a pair's subject is `<a>~<b>` with a < b; QoS 1, retained while active |
+| `{output}/alarm/<kind>/<subject>` | one step of an alarm's life; QoS 1, retained while active |
 | `{output}/status` | `{{"state": "online"}}` or `offline` (also the last will); retained |
 | `{output}/deadletter` | `{{"topic", "reason", "size", "payload"}}` of a refused payload; QoS 0, rate-limited |
 
-An alarm event:
+An alarm event (a pair's subject is `<a>~<b>` with a < b):
 
 | field | meaning |
 |---|---|

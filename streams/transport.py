@@ -31,6 +31,9 @@ OnMessage = Callable[[str, bytes], None]
 MAX_IN_FLIGHT = 100
 # QoS 1 messages that wait for a connection, about ten seconds of a very bad day of alarms.
 MAX_QUEUED = 10_000
+# After each read the socket rests this long, so that the next read brings many messages instead of one: at 20,000
+# msg/s that is 7 us of CPU per message instead of 17.
+GATHER_S = 0.002
 # A broker that takes longer than this to answer CONNECT or SUBSCRIBE is treated as not there.
 ANSWER_TIMEOUT_S = 10.0
 

@@ -185,10 +185,10 @@ def _batch(frame: _Data, columns: dict[str, list[int]]) -> Batch:
             raise ValueError("samples without a place in the order")
         kind = KIND_OF_WORD[block.word]
         ours = columns[block.word]
-        data = np.full((len(FIELDS[kind]), n), np.nan)
-        for column, values in zip(block.columns, present, strict=True):
-            if ours[column] >= 0:
-                data[ours[column]] = values
+        data = np.empty((len(FIELDS[kind]), n))
+        found = {ours[column]: values for column, values in zip(block.columns, present, strict=True)}
+        for column in range(len(data)):
+            data[column] = found.get(column, np.nan)
         kinds[kind] = Columns(seq, vid, via, t, data)
     return Batch(frame.ids, kinds, frame.vias, frame.callsigns)
 

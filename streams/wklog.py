@@ -10,7 +10,7 @@ import math
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
-from io import FileIO
+from io import BufferedWriter, FileIO
 from pathlib import Path
 from typing import Any, Self
 
@@ -78,7 +78,7 @@ class LogWriter:
         self._held_samples = 0
         self._entries: list[_Entry] = []
         try:
-            self._file = self.path.open("wb")
+            self._file = BufferedWriter(FileIO(self.path, "wb"))
         except OSError as error:
             raise LogError(self.path, error.strerror or str(error)) from error
         schema = {kind.word: [(f.name, f.unit) for f in FIELDS[kind]] for kind in Kind}
@@ -92,7 +92,7 @@ class LogWriter:
         self.close()
 
     def write(self, batch: Batch) -> None:
-        """Add a batch; its arrays must not change afterwards."""
+        """Add a batch; its arrays must not change afterwards. Raises LogError when the disk is full."""
         batch = numbered(batch)
         n = len(batch)
         at = 0
@@ -105,9 +105,9 @@ class LogWriter:
                 self._end_frame()
 
     def flush(self) -> None:
-        """Everything so far is in the file, in whole frames, when this returns."""
+        """Everything so far is in the file, in whole frames, when this returns. Raises LogError."""
         self._end_frame()
-        self._file.flush()
+        self._put(b"")
         if self._fsync:
             os.fsync(self._file.fileno())
 
@@ -138,7 +138,13 @@ class LogWriter:
         self.samples += entry.samples
 
     def _put(self, raw: bytes) -> None:
-        self.size_bytes += self._file.write(raw)
+        try:
+            self.size_bytes += self._file.write(raw)
+            self._file.flush()
+        except OSError as error:
+            # closed below its buffer: a full disk must not be tried again on the way out
+            self._file.raw.close()
+            raise LogError(self.path, error.strerror or str(error)) from error
 
 
 class LogReader:

@@ -11,9 +11,10 @@ from watchkeeper.config.reference import config_toml
 
 HELP = "check a configuration file and say everything that is wrong with it"
 EXAMPLES = """\
-watchkeeper check-config my.toml           exit 0 good, 78 bad
-watchkeeper check-config my.toml --show    the effective configuration: defaults, profile, file and environment
-WATCHKEEPER_TIME__TICK_S=0.5 watchkeeper check-config my.toml
+examples:
+  watchkeeper check-config my.toml           exit 0 good, 78 bad
+  watchkeeper check-config my.toml --show    the effective configuration: defaults, profile, file and environment
+  WATCHKEEPER_TIME__TICK_S=0.5 watchkeeper check-config my.toml
 """
 
 

@@ -17,9 +17,10 @@ from watchkeeper.config.section import Section, Setting, settings
 
 HELP = "list the detectors with their parameters, ranges, units and defaults"
 EXAMPLES = """\
-watchkeeper detectors
-watchkeeper detectors conflict los
-watchkeeper detectors --json | jq '.conflict.parameters[].key'
+examples:
+  watchkeeper detectors
+  watchkeeper detectors conflict los
+  watchkeeper detectors --json | jq '.conflict.parameters[].key'
 """
 
 # Wide enough for every column on one line when there is no terminal to ask.

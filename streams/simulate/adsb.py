@@ -32,9 +32,7 @@ _C = COLUMN[Kind.ADSB]
 class AdsbSource:
     """The reports of all aircraft under one pilot: the Source for the arrival queue."""
 
-    def __init__(
-        self, pilot: Pilot, rng: np.random.Generator, *, rate_hz: float, noise: bool, losses: bool
-    ) -> None:
+    def __init__(self, pilot: Pilot, rng: np.random.Generator, *, rate_hz: float, noise: bool, losses: bool) -> None:
         self._pilot = pilot
         self._rng = rng
         self._rate_hz = rate_hz

@@ -111,7 +111,7 @@ class Airspace:
         tr, rng = self.traffic, self._rng
         chance = rng.random((3, tr.n))
         steady = tr.active & ~self._arriving & (np.abs(tr.turn_left_deg) < 0.01)
-        level = steady & (tr.alt_ft == tr.sel_alt_ft) & (tr.alt_ft > LOW_FT + 10_000.0)
+        level = steady & (np.abs(tr.alt_ft - tr.sel_alt_ft) < 1.0) & (tr.alt_ft > LOW_FT + 10_000.0)
         turning = np.flatnonzero(steady & (chance[0] < 1.0 / TURN_EVERY_S))
         tr.turn_left_deg[turning] = np.clip(rng.normal(0.0, 25.0, len(turning)), -90.0, 90.0)
         speed_mps = np.maximum(tr.gs_kt[turning], 100.0) * KT_MS

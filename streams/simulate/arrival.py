@@ -13,7 +13,7 @@ from typing import Protocol
 
 import numpy as np
 
-from watchkeeper.streams.batch import F8, I4, Batch, Columns
+from watchkeeper.streams.batch import F8, I4, I8, Batch, Bool, Columns
 from watchkeeper.streams.messages import Kind
 
 
@@ -27,7 +27,7 @@ class Chunk:
     arrive: F8
     data: F8
 
-    def take(self, rows: np.ndarray) -> Chunk:
+    def take(self, rows: I8 | Bool) -> Chunk:
         """The given rows (indices or mask)."""
         return Chunk(self.kind, self.vid[rows], self.t[rows], self.arrive[rows], self.data[:, rows])
 
@@ -39,7 +39,7 @@ class Source(Protocol):
     callsigns: list[str]
 
     def second(self, s: int) -> list[Chunk]:
-        """Samples measured from about s to s + 1, none of them to arrive before s; called for s = 0, 1, 2 …"""
+        """Samples measured from about s to s + 1, none of them to arrive before s; called for s = 0, 1, 2 and on."""
         ...
 
 
@@ -82,8 +82,6 @@ def _batch(ready: dict[Kind, Chunk], sources: Sequence[Source], vehicles: int, t
         return Batch([], {})
     # a stable sort keeps ties in the order in which they were made, so that equal times are no source of chance
     order = np.argsort(np.concatenate([c.arrive for c in chunks]), kind="stable")
-    rank = np.empty(len(order), np.int64)
-    rank[order] = np.arange(len(order))
 
     present = np.zeros(vehicles, bool)
     for c in chunks:
@@ -102,9 +100,9 @@ def _batch(ready: dict[Kind, Chunk], sources: Sequence[Source], vehicles: int, t
     kinds: dict[Kind, Columns] = {}
     start = 0
     for c in chunks:
-        seq = rank[start : start + len(c.t)]
-        rows = np.argsort(seq)
+        seq = np.flatnonzero((order >= start) & (order < start + len(c.t)))
+        rows = order[seq] - start
         via = np.full(len(rows), -1, np.int32)
-        kinds[c.kind] = Columns(seq[rows], compact[c.vid[rows]], via, c.t[rows] + t0, c.data[:, rows])
+        kinds[c.kind] = Columns(seq, compact[c.vid[rows]], via, c.t[rows] + t0, c.data[:, rows])
         start += len(c.t)
     return Batch(ids, kinds, callsigns=callsigns)

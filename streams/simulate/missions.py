@@ -154,7 +154,7 @@ def _quad(rng: np.random.Generator) -> tuple[Route, tuple[float, float]]:
         # the turn that is left of half a circle, the shorter way
         route.turn_by(math.remainder(math.pi - (route.course - begin), 2.0 * math.pi), 0.7, 1.0)
     down = route.t_s
-    route.go(1.0, air=0.0)
+    route.go(3.0, air=0.0)
     route.climb_by(-height, climb / 1.5, 2.0)
     route.go(rng.uniform(3.0, 8.0))
     return route, (up, down)
@@ -200,7 +200,7 @@ def _wing(rng: np.random.Generator) -> tuple[Route, tuple[float, float]]:
     out_m = float(np.hypot(*route.position[:2]))
     # the same numbers backwards for the landing: it covers as much ground as it will take to descend and stop
     ease_s, stop_s = 3.0, 8.0
-    home_m = speed * (height / climb + ease_s + 2.0) + speed * stop_s / 2.0
+    home_m = speed * (height / climb + ease_s + 3.0) + speed * stop_s / 2.0
     part = _wing_part(rng, speed)
     for half in range(2):
         begin = route.course
@@ -209,7 +209,7 @@ def _wing(rng: np.random.Generator) -> tuple[Route, tuple[float, float]]:
         if half == 0:
             route.go((out_m + home_m) / speed)
     down = route.t_s
-    route.go(2.0, air=0.0)
+    route.go(3.0, air=0.0)
     route.climb_by(-height, climb, ease_s)
     route.go(stop_s, speed=0.0)
     route.go(rng.uniform(3.0, 8.0))

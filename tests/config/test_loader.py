@@ -183,6 +183,30 @@ def test_rules_do_not_judge_counts_of_a_profile_that_is_misspelt(tmp_path: Path)
     assert (problem.key, problem.suggestion) == ("profile", '"high-specificity"')
 
 
+def test_rules_do_not_judge_against_a_value_that_is_itself_refused(tmp_path: Path) -> None:
+    [problem] = problems_of("[detectors.conflict]\ncaution_s = -1\nhorizon_s = 60", tmp_path)
+    assert problem.key == "detectors.conflict.caution_s"
+
+
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        ('telemetry = "site"\noutput = "site/watch"', "topics.output"),
+        ('telemetry = "site"\noutput = "site"', "topics.output"),
+        ('output = "telemetry/out"', "topics.output"),
+        ('telemetry = "watchkeeper"', "topics.telemetry"),
+    ],
+)
+def test_output_must_not_come_back_as_input(text: str, key: str, tmp_path: Path) -> None:
+    [problem] = problems_of(f"[topics]\n{text}", tmp_path)
+    assert problem.key == key
+
+
+def test_input_below_the_output_or_beside_it_is_fine(tmp_path: Path) -> None:
+    assert loaded('[topics]\ntelemetry = "site/in"\noutput = "site"', tmp_path).topics.output == "site"
+    assert loaded('[topics]\ntelemetry = "site"\noutput = "site2"', tmp_path).topics.output == "site2"
+
+
 def test_ca_file_must_be_readable(tmp_path: Path) -> None:
     there = tmp_path / "ca.pem"
     there.write_text("")

@@ -44,6 +44,8 @@ def test_a_block_names_file_key_value_range_and_unit(tmp_path: Path) -> None:
     [
         ("[detectors.conflict]\nhorizont_s = 1", "detectors.conflict.horizon_s"),
         ("[detectors.conflict]\nHorizon-S = 1", "detectors.conflict.horizon_s"),
+        ("[detectors.conflict]\nHORIZON_S = 1", "detectors.conflict.horizon_s"),
+        ("[detectors.kinematics]\nenable = true", "detectors.kinematics.enabled"),
         ("horizon_s = 1", "detectors.conflict.horizon_s"),
         ("[broker]\nhorizon_s = 1", "detectors.conflict.horizon_s"),
         ("[conflict]\nhorizon_s = 1", "detectors.conflict"),

@@ -1,0 +1,214 @@
+"""A load of ADS-B messages that costs the machine little: paced, one sample per message, raw MQTT on a socket.
+
+Run as a process of its own (`python -m watchkeeper.benchmarks.load`), so that what is measured elsewhere is not
+what sending costs. Aircraft fly north in a wide formation and never conflict; every `probe_s` a fresh pair far
+away from them is sent head-on, and the wall time at which its second aircraft was written is noted. Prints one
+JSON object when done.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import struct
+import sys
+import time
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from watchkeeper.streams.batch import F8
+
+Encoding = Literal["json", "msgpack"]
+SLICE_S = 0.005
+GS_KT, ALT_FT = 450.0, 35_000.0
+# after the last message: time for the broker's last acknowledgements
+LINGER_S = 5.0
+_FIELDS = ("t", "lat", "lon", "alt_ft", "gs_kt", "trk_deg", "vs_fpm")
+
+
+def mqtt_string(text: str) -> bytes:
+    """Two bytes of length, then UTF-8."""
+    data = text.encode()
+    return struct.pack("!H", len(data)) + data
+
+
+def mqtt_packet(head: int, body: bytes) -> bytes:
+    """First byte, remaining length, body."""
+    length, size = bytearray(), len(body)
+    while size > 127:
+        length.append(size & 0x7F | 0x80)
+        size >>= 7
+    length.append(size)
+    return bytes([head]) + bytes(length) + body
+
+
+def connect_packet(client_id: str) -> bytes:
+    """CONNECT of MQTT 3.1.1: clean session, no keep-alive."""
+    return mqtt_packet(0x10, mqtt_string("MQTT") + b"\x04\x02\x00\x00" + mqtt_string(client_id))
+
+
+def publish_packet(topic: str, payload: bytes, *, qos: int = 0, packet_id: int = 1) -> bytes:
+    """PUBLISH of MQTT 3.1.1."""
+    return mqtt_packet(0x30 | qos << 1, mqtt_string(topic) + (struct.pack("!H", packet_id) if qos else b"") + payload)
+
+
+class Packets:
+    """PUBLISH packets of one fixed layout, filled in for many aircraft at once. Ids have six characters."""
+
+    def __init__(self, encoding: Encoding, qos: int) -> None:
+        self._encoding = encoding
+        self._qos = qos
+        self._next_id = 0
+        topic = mqtt_string("telemetry/adsb/123456")
+        if encoding == "json":
+            self._payload = b"{" + b",".join(b'"%s":%%18.7f' % name.encode() for name in _FIELDS) + b"}"
+            size = len(self._payload % ((0.0,) * len(_FIELDS)))
+        else:
+            # a map of seven short names, each with a big-endian float64
+            keys = [bytes([0xA0 | len(name)]) + name.encode() + b"\xcb" for name in _FIELDS]
+            keys[0] = bytes([0x80 | len(_FIELDS)]) + keys[0]
+            size = sum(len(key) + 8 for key in keys)
+        start = publish_packet("telemetry/adsb/123456", b"\0" * size, qos=qos)[: -size - 2 * (qos > 0) - 6]
+        assert start.endswith(topic[:-6])
+        head: list[tuple[str, str]] = [("start", f"S{len(start)}"), ("id", "S6")]
+        head += [("packet_id", ">u2")] if qos else []
+        constant: dict[str, bytes] = {"start": start}
+        if encoding == "msgpack":
+            for name, key in zip(_FIELDS, keys, strict=True):
+                head += [(f"key_{name}", f"S{len(key)}"), (name, ">f8")]
+                constant[f"key_{name}"] = key
+        self._dtype, self._constant = np.dtype(head), constant
+
+    def encode(self, ids: NDArray[np.bytes_], lat: F8, lon: F8, trk_deg: F8, t: float) -> bytes:
+        """One packet for each aircraft, all measured at t."""
+        rows = np.empty(len(ids), self._dtype)
+        for name, value in self._constant.items():
+            rows[name] = value
+        rows["id"] = ids
+        if self._qos:
+            rows["packet_id"] = (self._next_id + np.arange(len(ids))) % 65_535 + 1
+            self._next_id += len(ids)
+        if self._encoding == "msgpack":
+            columns = {"t": t, "lat": lat, "lon": lon, "alt_ft": ALT_FT, "gs_kt": GS_KT, "trk_deg": trk_deg}
+            for name, column in columns.items():
+                rows[name] = column
+            rows["vs_fpm"] = 0.0
+            return rows.tobytes()
+        heads, step = rows.tobytes(), self._dtype.itemsize
+        return b"".join(
+            heads[i * step : (i + 1) * step] + self._payload % (t, y, x, ALT_FT, GS_KT, track, 0.0)
+            for i, (y, x, track) in enumerate(zip(lat.tolist(), lon.tolist(), trk_deg.tolist(), strict=True))
+        )
+
+
+class Formation:
+    """Aircraft on a lattice 15 NM by 30 NM around the equator, all flying north at one speed, in endless turns."""
+
+    def __init__(self, vehicles: int, t0: float) -> None:
+        n = np.arange(vehicles)
+        self._ids: NDArray[np.bytes_] = np.char.mod("L%05d", n).astype("S6")
+        self._lat: F8 = (-10.0 + 0.25 * (n // 250)).astype(np.float64)
+        self._lon: F8 = (-62.0 + 0.5 * (n % 250)).astype(np.float64)
+        self._t0 = t0
+        self._next = 0
+
+    def take(self, count: int, t: float) -> tuple[NDArray[np.bytes_], F8, F8, F8]:
+        """The next aircraft whose turn it is: ids, lat, lon, track at time t."""
+        rows = (self._next + np.arange(count)) % len(self._ids)
+        self._next += count
+        flown_deg = GS_KT * (t - self._t0) / 3600 / 60
+        return self._ids[rows], self._lat[rows] + flown_deg, self._lon[rows], np.zeros(count)
+
+
+def probe(k: int, half: int) -> tuple[NDArray[np.bytes_], F8, F8, F8]:
+    """The first or second aircraft of pair k: head-on, 19 NM apart, 77 s to the collision."""
+    name = np.array([f"P{k:04d}{'AB'[half]}"], "S6")
+    lat, lon = -50.0 + 0.5 * (k // 300), -170.0 + k % 300 + 0.5 * half
+    return name, np.array([lat]), np.array([lon]), np.array([270.0 if half else 90.0])
+
+
+@dataclass(slots=True)
+class _Counts:
+    sent: int = 0
+    acked_bytes: int = 0
+
+
+async def publish(args: argparse.Namespace) -> dict[str, Any]:
+    """Send the load; returns what was sent, when, and what it cost."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", args.port)
+    writer.write(connect_packet("watchkeeper-load"))
+    if await reader.readexactly(4) != b"\x20\x02\x00\x00":
+        raise ConnectionError("the broker refused the load generator")
+    counts = _Counts()
+
+    async def count_acknowledgements() -> None:
+        while data := await reader.read(65_536):
+            counts.acked_bytes += len(data)
+
+    acknowledgements = asyncio.create_task(count_acknowledgements())
+    packets, formation = Packets(args.encoding, args.qos), Formation(args.vehicles, time.time())
+    total = int(args.rate * args.seconds)
+    probes: dict[str, float] = {}
+    probe_k, halves = 0, 0
+    start = time.monotonic()
+    while counts.sent < total:
+        elapsed, now = time.monotonic() - start, time.time()
+        due = min(total, int(elapsed * args.rate)) - counts.sent
+        if due > 0:
+            # one aircraft never twice at one time, even after the machine held us up
+            due = min(due, args.vehicles)
+            block = packets.encode(*formation.take(due, now), now)
+            if args.probe_s and halves < int(2 * elapsed / args.probe_s) and probe_k < 10_000:
+                half, halves = halves % 2, halves + 1
+                block += packets.encode(*probe(probe_k, half), now)
+                counts.sent, total = counts.sent + 1, total + 1
+                if half:
+                    probes[f"P{probe_k:04d}A~P{probe_k:04d}B"] = now
+                    probe_k += 1
+            writer.write(block)
+            counts.sent += due
+            await writer.drain()
+        await asyncio.sleep(SLICE_S)
+    seconds = time.monotonic() - start
+    waited = 0.0
+    while args.qos and counts.acked_bytes < 4 * counts.sent and waited < LINGER_S:
+        await asyncio.sleep(0.05)
+        waited += 0.05
+    acknowledgements.cancel()
+    writer.write(b"\xe0\x00")
+    await writer.drain()
+    writer.close()
+    acked = counts.acked_bytes // 4 if args.qos else counts.sent
+    return {
+        "sent": counts.sent,
+        "acked": acked,
+        "seconds": seconds,
+        "cpu_s": time.process_time(),
+        "probes": probes,
+    }
+
+
+def command(
+    port: int, *, rate: float, seconds: float, vehicles: int, encoding: Encoding, qos: int = 1, probe_s: float = 0.0
+) -> list[str]:
+    """The command line of a load process."""
+    options = {"port": port, "rate": rate, "seconds": seconds, "vehicles": vehicles, "encoding": encoding}
+    options |= {"qos": qos, "probe-s": probe_s}
+    flags = [word for name, value in options.items() for word in (f"--{name}", str(value))]
+    return [sys.executable, "-m", "watchkeeper.benchmarks.load", *flags]
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--port", type=int, required=True)
+    parser.add_argument("--rate", type=float, default=5000.0)
+    parser.add_argument("--seconds", type=float, default=10.0)
+    parser.add_argument("--vehicles", type=int, default=2000)
+    parser.add_argument("--encoding", choices=("json", "msgpack"), default="msgpack")
+    parser.add_argument("--qos", type=int, default=1)
+    parser.add_argument("--probe-s", type=float, default=0.0)
+    print(json.dumps(asyncio.run(publish(parser.parse_args()))))

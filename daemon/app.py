@@ -1,0 +1,287 @@
+"""The daemon: builds the parts, runs them as one group of tasks, and brings them down in order.
+
+    transport → Intake → Pump (decoder, pipeline) → AlarmPublisher → journal, terminal, MQTT
+    beside them: HTTP, snapshots, dead letters
+
+Start: take the state directory, restore the snapshot, let the journal correct its alarms, listen on HTTP, compile
+(`warm_up`), and only then subscribe. Stop (SIGTERM, SIGINT): judge what has arrived, write and publish every alarm,
+say "offline", save a snapshot; bounded by DRAIN_S. SIGHUP: see reload.py. If a task fails the daemon ends with
+exit code 1, for its supervisor to restart it: half a watch is worse than a short gap.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable
+from importlib.metadata import version
+from pathlib import Path
+
+import msgspec
+
+from watchkeeper.config.loader import ConfigError
+from watchkeeper.config.schema import Config
+from watchkeeper.daemon import logs
+from watchkeeper.daemon.deadletter import DeadLetters
+from watchkeeper.daemon.http import HttpServer
+from watchkeeper.daemon.journal import Journal
+from watchkeeper.daemon.logs import kv
+from watchkeeper.daemon.metrics import KINDS, Metrics
+from watchkeeper.daemon.publish import AlarmPublisher, deliver_dead_letters, status_payload, status_topic
+from watchkeeper.daemon.pump import Intake, Pump
+from watchkeeper.daemon.reload import merge
+from watchkeeper.daemon.state import (
+    SnapshotError,
+    StateLock,
+    encode_state,
+    fingerprint,
+    read_snapshot,
+    write_snapshot,
+)
+from watchkeeper.detectors.alarms import CLEARED, AlarmEvent
+from watchkeeper.detectors.pipeline import Pipeline
+from watchkeeper.detectors.warmup import warm_up
+from watchkeeper.streams.transport import Will, make_transport
+
+log = logging.getLogger(__name__)
+
+# Within this time a stopping daemon is gone; what the broker has not taken by then goes out at the next start.
+DRAIN_S = 8.0
+
+
+class App:
+    """One daemon. Building it takes the state directory (StateError: it cannot be had); `run` returns when stopped.
+
+    `reload` gives the configuration anew.
+    """
+
+    def __init__(self, config: Config, *, reload: Callable[[], Config] | None = None) -> None:
+        self.config = config
+        self.version = version("watchkeeper")
+        self._load = reload
+        self._state_dir = Path(config.sinks.state_dir) if config.sinks.state_dir else None
+        self._lock = StateLock(self._state_dir) if self._state_dir else None
+        self.journal = Journal(self._state_dir, fsync=config.sinks.journal_fsync) if self._state_dir else None
+        self.metrics = Metrics(self)
+        self.letters = DeadLetters(config.topics)
+        self.intake = Intake(config.limits.queue_messages)
+        self.publisher = AlarmPublisher(config, self.version, self.journal, self.metrics.latency.observe)
+        self.pipeline = self._restored()
+        self.pump = Pump(config, self.pipeline, self.intake, self.letters, self.publisher.submit)
+        self.transport = make_transport(
+            config.broker,
+            subscribe=[f"{config.topics.telemetry}/#"],
+            on_message=self.intake.put,
+            on_connect=self._connected,
+            on_disconnect=self._disconnected,
+            will=Will(status_topic(config), status_payload("offline", self.version)),
+        )
+        self.http = HttpServer(self) if config.http.enabled else None
+        self.reloads: Counter[str] = Counter()
+        self.snapshot_bytes = 0
+        self.snapshot_s = 0.0
+        self._snapshot_ticks = -1
+        self.compiling = False
+        self.pumping = False
+        self._warm = False
+        self._stopping = asyncio.Event()
+
+    # -- start ----------------------------------------------------------------------------------------------
+
+    def _restored(self) -> Pipeline:
+        """The pipeline as the last run left it, as far as that can be known."""
+        pipeline = Pipeline(self.config)
+        if self._state_dir is None or self.journal is None:
+            return pipeline
+        resumed: float | None = None
+        try:
+            state = read_snapshot(self._state_dir / "snapshot.msgpack", fingerprint(self.config))
+            if state is not None:
+                state["alarms"] = msgspec.convert(state["alarms"], list[AlarmEvent])
+                pipeline.restore(state)
+                resumed = pipeline.watermark
+        except SnapshotError as problem:
+            log.warning("snapshot ignored", extra=kv(problem=problem))
+        except Exception:
+            # whatever a state from another world does to a detector, it must not stop the start
+            log.exception("snapshot ignored")
+            pipeline = Pipeline(self.config)
+            resumed = None
+        past = self.journal.past
+        pipeline.restore_alarms([event for event in past.active if event.kind in KINDS])
+        self.journal.resume(resumed)
+        orphans = [event for event in past.active if (event.kind, event.subjects) not in pipeline.active]
+        self.publisher.submit([_ended(event) for event in orphans], None)
+        log.info(
+            "state restored",
+            extra=kv(
+                vehicles=len(pipeline.fleet), alarms=len(pipeline.active), orphans=len(orphans),
+                journal_events=past.events, unsent=len(past.unsent), snapshot=resumed is not None,
+            ),
+        )  # fmt: skip
+        return pipeline
+
+    async def run(self, *, signals: bool = True) -> None:
+        """Watch until `stop`. Raises OSError when the HTTP address is taken, an ExceptionGroup when a part fails."""
+        if signals:
+            self._handle_signals()
+        try:
+            if self.http is not None:
+                await self.http.start()
+                log.info("listening", extra=kv(url=self.http.url))
+            await self._warm_up()
+            if not self._stopping.is_set():
+                await self._watch()
+        finally:
+            if self.http is not None:
+                await self.http.stop()
+            self.close()
+
+    def close(self) -> None:
+        """Give back files and locks; `run` does it by itself."""
+        self.publisher.close()
+        if self.journal is not None:
+            self.journal.close()
+        if self._lock is not None:
+            self._lock.release()
+
+    def _handle_signals(self) -> None:
+        loop = asyncio.get_running_loop()
+
+        def stop() -> None:
+            # a second one means it: back to the default, which ends the process at once
+            for number in (signal.SIGTERM, signal.SIGINT):
+                loop.remove_signal_handler(number)
+            self.stop()
+
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, stop)
+        loop.add_signal_handler(signal.SIGHUP, self.reload)
+
+    async def _warm_up(self) -> None:
+        """Compile every kernel before the first message, in a thread so that /readyz can say so meanwhile."""
+        loop, done = asyncio.get_running_loop(), asyncio.Event()
+        failure: list[BaseException] = []
+
+        def compile_all() -> None:
+            try:
+                warm_up(self.config)
+            except BaseException as error:
+                failure.append(error)
+            self.compiling = False
+            if not loop.is_closed():
+                loop.call_soon_threadsafe(done.set)
+
+        self.compiling = True
+        began = time.monotonic()
+        threading.Thread(target=compile_all, name="warm-up", daemon=True).start()
+        stopping = asyncio.create_task(self._stopping.wait())
+        await asyncio.wait([asyncio.create_task(done.wait()), stopping], return_when=asyncio.FIRST_COMPLETED)
+        stopping.cancel()
+        if failure:
+            raise failure[0]
+        self._warm = True
+        log.info("warmed up", extra=kv(seconds=round(time.monotonic() - began, 2)))
+
+    async def _watch(self) -> None:
+        async with asyncio.TaskGroup() as group:
+            tasks = [
+                group.create_task(self.transport.run(), name="transport"),
+                group.create_task(self.publisher.record(), name="record"),
+                group.create_task(self.publisher.deliver(self.transport), name="deliver"),
+                group.create_task(deliver_dead_letters(self.letters, self.transport, self.config), name="dead letters"),
+                group.create_task(self._save_snapshots(), name="snapshots"),
+                pump := group.create_task(self.pump.run(), name="pump"),
+            ]
+            self.pumping = True
+            await self._stopping.wait()
+            self.pumping = False
+            await self._drain(pump)
+            for task in tasks:
+                task.cancel()
+
+    # -- while it runs --------------------------------------------------------------------------------------
+
+    def _connected(self) -> None:
+        self.pump.online(True)
+        self.publisher.connected()
+
+    def _disconnected(self) -> None:
+        self.pump.online(False)
+        self.publisher.disconnected()
+
+    def not_ready(self) -> list[str]:
+        """Why alarms cannot be relied on now; empty when they can."""
+        if self._stopping.is_set():
+            return ["stopping"]
+        reasons = [] if self._warm else ["warming up"]
+        if not self.transport.connected:
+            reasons.append(f"not connected to the broker {self.config.broker.url} {self.transport.last_error}".strip())
+        return reasons
+
+    def reload(self) -> None:
+        """Take the configuration anew; a bad one changes nothing."""
+        if self._load is None:
+            return
+        try:
+            config, changed, waiting = merge(self.config, self._load())
+        except ConfigError as error:
+            self.reloads["refused"] += 1
+            for problem in error.problems:
+                log.error("configuration refused", extra=kv(key=problem.key, problem=" ".join(str(problem).split())))
+            return
+        self.config = self.pump.config = config
+        self.pipeline.retune(config)
+        logs.set_up(config.log)
+        self.reloads["applied"] += 1
+        log.info("configuration reloaded", extra=kv(changed=",".join(changed) or "nothing"))
+        if waiting:
+            log.warning("these settings need a restart", extra=kv(keys=",".join(waiting)))
+
+    async def _save_snapshots(self) -> None:
+        while self._state_dir is not None:
+            await asyncio.sleep(self.config.sinks.snapshot_s)
+            await self._save_snapshot()
+
+    async def _save_snapshot(self) -> None:
+        """Save the state if anything happened. Only the copying holds up the event loop, the disk does not."""
+        if self._state_dir is None or self.pipeline.ticks == self._snapshot_ticks:
+            return
+        began = time.monotonic()
+        payload = encode_state(self.pipeline.snapshot())
+        self.snapshot_s, self.snapshot_bytes = time.monotonic() - began, len(payload)
+        self._snapshot_ticks = self.pipeline.ticks
+        try:
+            path = self._state_dir / "snapshot.msgpack"
+            await asyncio.to_thread(write_snapshot, path, payload, fingerprint(self.config))
+        except OSError as error:
+            log.warning("snapshot not saved", extra=kv(problem=error.strerror))
+
+    # -- stop -----------------------------------------------------------------------------------------------
+
+    def stop(self) -> None:
+        """Begin the orderly end; `run` returns when it is done."""
+        self._stopping.set()
+
+    async def _drain(self, pump: asyncio.Task[None]) -> None:
+        log.info("stopping", extra=kv(queued=len(self.intake)))
+        try:
+            async with asyncio.timeout(DRAIN_S):
+                self.pump.stop()
+                await asyncio.wait([pump])
+                await self._save_snapshot()
+                await self.publisher.flush()
+                await self.publisher.say_goodbye(self.transport)
+        except TimeoutError:
+            log.warning("stopped before everything was delivered", extra=kv(waiting=len(self.publisher.outbox)))
+        log.info("stopped", extra=kv(unread=len(self.intake), undelivered=len(self.publisher.outbox)))
+
+
+def _ended(event: AlarmEvent) -> AlarmEvent:
+    """The end of an alarm that nobody can follow any more: its detector or its place in the fleet is gone."""
+    evidence = {**event.evidence, "cleared_by": "restart"}
+    return msgspec.structs.replace(event, state=CLEARED, t_cleared=event.t, evidence=evidence)

@@ -1,0 +1,112 @@
+"""`watchkeeper record OUT.wklog`: what the broker carries, to a log."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import signal
+from collections import Counter
+from contextlib import suppress
+from pathlib import Path
+
+from watchkeeper.config.loader import ENV_FILE, load
+from watchkeeper.config.schema import Config
+from watchkeeper.daemon import logs
+from watchkeeper.daemon.exits import exits, fail, mqtt_url
+from watchkeeper.daemon.feed import guest
+from watchkeeper.streams.codec import Decoder
+from watchkeeper.streams.transport import make_transport
+from watchkeeper.streams.wklog import LogWriter
+
+HELP = "Write the telemetry that a broker carries to a .wklog, until Ctrl-C, SIGTERM or --seconds."
+EXAMPLES = """\
+examples:
+  watchkeeper record flight.wklog
+  watchkeeper record flight.wklog --broker mqtt://broker:1883 --seconds 600
+
+A log is readable while it is being written, and up to the last second after a crash.
+exit codes: 0 good, 1 failed (no broker at all, or the disk is full), 78 bad configuration
+"""
+# The log grows by a frame this often, so a crash loses no more than this.
+FLUSH_S = 1.0
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Arguments of this command."""
+    parser.add_argument("out", metavar="OUT.wklog", type=Path, help="the log to write")
+    parser.add_argument("-c", "--config", metavar="FILE", type=Path, help=f"TOML file (default: {ENV_FILE}, or none)")
+    parser.add_argument("--broker", type=mqtt_url, metavar="URL", help="instead of the configuration's")
+    parser.add_argument("--seconds", type=float, metavar="N", help="stop after so long (default: when told to)")
+    parser.add_argument("--fsync", action="store_true", help="wait for the disk every second: survives a power cut")
+    parser.add_argument("--force", action="store_true", help="replace an existing recording")
+
+
+@exits
+def main(args: argparse.Namespace) -> int:
+    """Record; the exit code."""
+    config = load(args.config)
+    logs.set_up(config.log)
+    if args.out.exists() and args.out.stat().st_size and not args.force:
+        return fail(f"{args.out}: exists; --force replaces it")
+    with LogWriter(args.out, fsync=args.fsync) as writer:
+        recording = Recording(config, writer)
+        asyncio.run(recording.run(args.broker, args.seconds))
+    bad = ", ".join(f"{n:,} {reason}" for reason, n in sorted(recording.bad.items()))
+    print(
+        f"{args.out}: {writer.samples:,} samples in {recording.messages:,} messages, {writer.size_bytes:,} bytes; "
+        f"bad payloads: {bad or 'none'}"
+    )
+    return 0 if recording.connected else fail(f"no broker at {args.broker or config.broker.url}")
+
+
+class Recording:
+    """One recording session: counts what arrived, and writes it."""
+
+    def __init__(self, config: Config, writer: LogWriter) -> None:
+        self.connected = False
+        self.messages = 0
+        self.bad: Counter[str] = Counter()
+        self._config = config
+        self._writer = writer
+        self._decoder = Decoder(config.topics, config.limits, self._refused)
+
+    def _refused(self, _topic: str, reason: str, _payload: bytes) -> None:
+        self.bad[reason] += 1
+
+    def _message(self, topic: str, payload: bytes) -> None:
+        self.messages += 1
+        self._decoder.add(topic, payload)
+
+    def _connect(self) -> None:
+        self.connected = True
+
+    async def run(self, url: str | None, seconds: float | None) -> None:
+        """Until a signal comes or the time is up."""
+        stop = asyncio.Event()
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, stop.set)
+        if seconds is not None:
+            loop.call_later(seconds, stop.set)
+        transport = make_transport(
+            guest(self._config.broker, url),
+            subscribe=[f"{self._config.topics.telemetry}/#"],
+            on_message=self._message,
+            on_connect=self._connect,
+        )
+        running = asyncio.create_task(transport.run())
+        try:
+            while not stop.is_set():
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(stop.wait(), FLUSH_S)
+                self._take()
+        finally:
+            running.cancel()
+            await asyncio.gather(running, return_exceptions=True)
+            self._take()
+
+    def _take(self) -> None:
+        batch = self._decoder.take()
+        if batch is not None:
+            self._writer.write(batch)
+            self._writer.flush()

@@ -1,0 +1,172 @@
+"""`watchkeeper replay LOG…`: recorded logs through the same pipeline as the live daemon."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import math
+import resource
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+import msgspec
+from rich.console import Console
+
+from watchkeeper.config.loader import ENV_FILE, load
+from watchkeeper.config.schema import Config
+from watchkeeper.daemon.exits import INTERRUPTED, exits, fail, mqtt_url
+from watchkeeper.daemon.progress import shown
+from watchkeeper.daemon.terminal import line_of
+from watchkeeper.detectors.alarms import AlarmEvent, encode_event
+from watchkeeper.streams.pacing import Pacer, SystemClock, paced, parse_speed
+from watchkeeper.streams.source import Source, open_log
+
+HELP = "Run recorded logs (.wklog, .csv, .csv.gz) through the pipeline, or publish their samples to a broker."
+EXAMPLES = """\
+examples:
+  watchkeeper replay flight.wklog                                   alarms as lines on the terminal
+  watchkeeper replay flight.wklog --alarms alarms.jsonl --summary summary.json
+  watchkeeper replay north.wklog south.csv.gz --speed 50            several logs, merged by time
+  watchkeeper replay flight.wklog --to-mqtt mqtt://127.0.0.1:1883 --speed 1
+
+The alarms are the same bytes at every --speed and --chunk. A file name of - is standard output.
+exit codes: 0 good, 1 failed, 2 usage, 78 bad configuration, 130 interrupted (what was written so far is whole)
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Arguments of this command."""
+    parser.add_argument("logs", metavar="LOG", nargs="+", type=Path, help="recorded logs; several are merged by time")
+    parser.add_argument("-c", "--config", metavar="FILE", type=Path, help=f"TOML file (default: {ENV_FILE}, or none)")
+    parser.add_argument("--profile", help="high-sensitivity, balanced or high-specificity, whatever the file says")
+    parser.add_argument(
+        "--speed", type=speed, default=math.inf, help="1 is real time, 50 fifty times that; default max"
+    )
+    parser.add_argument("--chunk", type=positive, metavar="N", help="feed N samples at a time (default: as recorded)")
+    parser.add_argument("--start", type=float, default=-math.inf, metavar="T", help="leave out samples before t = T")
+    parser.add_argument("--stop", type=float, default=math.inf, metavar="T", help="leave out samples from t = T on")
+    parser.add_argument("--alarms", type=Path, metavar="OUT.jsonl", help="alarm events, one JSON object per line")
+    parser.add_argument("--trace", type=Path, metavar="OUT.jsonl", help="conflicting pairs at every tick, undebounced")
+    parser.add_argument("--summary", type=Path, metavar="OUT.json", help="counts of samples, drops and alarms")
+    parser.add_argument("--timing", action="store_true", help="add speed and memory to the summary")
+    parser.add_argument("--to-mqtt", type=mqtt_url, metavar="URL", help="publish the samples instead of judging them")
+    parser.add_argument("--samples", action="store_true", help="with --to-mqtt: one message per sample, not frames")
+
+
+def speed(word: str) -> float:
+    """An argparse type for speeds."""
+    try:
+        return parse_speed(word)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+
+
+def positive(word: str) -> int:
+    """An argparse type for counts."""
+    if not word.isdecimal() or int(word) < 1:
+        raise argparse.ArgumentTypeError(f"{word!r}: expected a whole number from 1")
+    return int(word)
+
+
+@exits
+def main(args: argparse.Namespace) -> int:
+    """Replay; the exit code."""
+    outputs = [name for name in ("alarms", "trace", "summary") if getattr(args, name) is not None]
+    if args.to_mqtt and outputs:
+        print(
+            f"watchkeeper: --to-mqtt publishes samples and judges nothing: no --{outputs[0]} with it", file=sys.stderr
+        )
+        return 2
+    config = load(args.config, overrides={"profile": args.profile} if args.profile else None)
+    sources = [open_log(path) for path in args.logs]
+    return _publish(args, config, sources) if args.to_mqtt else _judge(args, config, sources)
+
+
+def _publish(args: argparse.Namespace, config: Config, sources: Sequence[Source]) -> int:
+    from watchkeeper.daemon.feed import publish  # noqa: PLC0415
+    from watchkeeper.daemon.replay import read_logs  # noqa: PLC0415
+
+    batches = shown(read_logs(sources, chunk=args.chunk, start=args.start, stop=args.stop), sources, "publishing")
+    pacer = Pacer(args.speed, SystemClock(), max_gap_s=config.time.gap_skip_s)
+    try:
+        done = asyncio.run(publish(batches, config, args.to_mqtt, pacer, by_sample=args.samples))
+    except ConnectionError as error:
+        return fail(f"{args.to_mqtt}: {error}")
+    _warn(sources)
+    print(f"{done.samples:,} samples in {done.messages:,} messages to {args.to_mqtt}", file=sys.stderr)
+    return 0
+
+
+def _judge(args: argparse.Namespace, config: Config, sources: Sequence[Source]) -> int:
+    # here, not above: the numeric libraries take a second, which a wrong argument need not wait for
+    from watchkeeper.daemon.replay import Replay, read_logs  # noqa: PLC0415
+
+    interrupted = False
+    with ExitStack() as stack:
+        on_event = stack.enter_context(_alarm_sink(args.alarms))
+        trace = stack.enter_context(_output(args.trace)) if args.trace else None
+        replay = Replay(config, on_event, trace)
+        batches = read_logs(sources, chunk=args.chunk, start=args.start, stop=args.stop)
+        batches = shown(batches, sources, "replaying", hidden=args.alarms is None and sys.stdout.isatty())
+        began_s = time.perf_counter()
+        try:
+            replay.run(paced(batches, Pacer(args.speed, SystemClock(), max_gap_s=config.time.gap_skip_s)))
+        except KeyboardInterrupt:
+            interrupted = True
+        wall_s = time.perf_counter() - began_s
+    summary: dict[str, Any] = replay.summary(sources) | ({"interrupted": True} if interrupted else {})
+    total = sum(summary["samples"].values())
+    if args.timing:
+        summary["timing"] = {
+            "wall_s": wall_s,
+            "samples_per_s": total / wall_s,
+            "peak_rss_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+        }
+    if args.summary:
+        with _output(args.summary) as file:
+            file.write(msgspec.json.format(msgspec.json.encode(summary), indent=2) + b"\n")
+    _warn(sources)
+    raised = sum(states.get("raised", 0) for states in summary["alarms"].values())
+    dropped = sum(n for reasons in summary["drops"].values() for n in reasons.values())
+    print(
+        f"{total:,} samples over {summary['span']['seconds']:,.0f} s, {dropped:,} dropped; {raised:,} alarms raised, "
+        f"{summary['active']:,} active at the end; took {wall_s:.1f} s{' (interrupted)' if interrupted else ''}",
+        file=sys.stderr,
+    )
+    return INTERRUPTED if interrupted else 0
+
+
+def _warn(sources: Sequence[Source]) -> None:
+    for info in (source.info() for source in sources):
+        for problem in info.problems:
+            print(f"watchkeeper: {info.path}: {problem}", file=sys.stderr)
+
+
+@contextmanager
+def _output(path: Path) -> Iterator[IO[bytes]]:
+    if str(path) == "-":
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+        return
+    with path.open("wb") as file:
+        yield file
+
+
+@contextmanager
+def _alarm_sink(path: Path | None) -> Iterator[Callable[[AlarmEvent], None]]:
+    if path is None:
+        # in a pipe a line is a line, however long
+        console = Console(highlight=False, soft_wrap=True)
+        yield lambda event: console.print(line_of(event))
+        return
+    with _output(path) as file:
+
+        def write(event: AlarmEvent) -> None:
+            file.write(encode_event(event) + b"\n")
+            file.flush()  # alarms are few; whoever follows the file sees them as they come
+
+        yield write

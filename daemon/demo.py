@@ -1,0 +1,188 @@
+"""The demo: a broker, a simulator and the real daemon in one process, so that one command shows alarms.
+
+The simulator speaks MQTT like any vehicle would, one message per sample, in real time, and the daemon is the same
+`App` that `watchkeeper run` starts. Nothing is left behind unless a state directory is asked for.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import socket
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from watchkeeper.config.loader import load
+from watchkeeper.config.schema import Broker, Topics
+from watchkeeper.daemon import logs
+from watchkeeper.daemon.app import App
+from watchkeeper.daemon.broker import EmbeddedBroker
+from watchkeeper.daemon.terminal import AlarmLines, LiveView
+from watchkeeper.detectors.alarms import CLEARED, RAISED, AlarmEvent
+from watchkeeper.streams.batch import Batch
+from watchkeeper.streams.codec import encode_sample, sample_topic
+from watchkeeper.streams.messages import COLUMN
+from watchkeeper.streams.pacing import groups
+from watchkeeper.streams.simulate import simulate
+from watchkeeper.streams.transport import make_transport
+
+# What a whole minute must show; a shorter run is only looked at.
+PROOF_S = 60.0
+PROOF_KINDS = ("conflict", "gps_imu", "silence")
+# "Until Ctrl-C": the scenario goes round in cycles for as long as anybody watches.
+WEEK_S = 7 * 86_400.0
+ARRIVAL_TIMEOUT_S = 3.0
+URLS = {"metrics": "/metrics", "health": "/healthz", "ready": "/readyz"}
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What the command line says. `seconds` None: until Ctrl-C."""
+
+    seconds: float | None = None
+    port: int = 9108
+    seed: int = 0
+    state_dir: Path | None = None
+
+
+class Tally:
+    """Alarms by kind, for the summary and the verdict."""
+
+    def __init__(self) -> None:
+        self.raised: Counter[str] = Counter()
+        self.cleared: Counter[str] = Counter()
+
+    def note(self, event: AlarmEvent) -> None:
+        """Count one event."""
+        self.raised[event.kind] += event.state == RAISED
+        self.cleared[event.kind] += event.state == CLEARED
+
+    def lines(self) -> Iterator[str]:
+        """The summary."""
+        for kind in sorted(self.raised.keys() | set(PROOF_KINDS)):
+            yield f"  {kind:<18} raised {self.raised[kind]:>3}   cleared {self.cleared[kind]:>3}"
+
+    def missing(self) -> list[str]:
+        """Kinds that were not both raised and cleared."""
+        return [kind for kind in PROOF_KINDS if not (self.raised[kind] and self.cleared[kind])]
+
+
+async def run(options: Options) -> int:
+    """Run the demo; its exit code."""
+    interrupted = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, interrupted.set)
+    tally = Tally()
+    print("starting broker, simulator and daemon …", flush=True)
+    with tempfile.TemporaryDirectory(prefix="watchkeeper-demo-") as scratch:
+        async with EmbeddedBroker() as broker:
+            app = _daemon(options, broker, options.state_dir or Path(scratch))
+            app.publisher.listeners.append(tally.note)
+            daemon = asyncio.create_task(app.run(signals=False))
+            show = asyncio.create_task(_show(app, broker, options))
+            interruption = asyncio.create_task(interrupted.wait())
+            try:
+                await asyncio.wait([daemon, show, interruption], return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                app.stop()
+                await asyncio.wait([daemon])
+                for task in (show, interruption):
+                    task.cancel()
+                await asyncio.wait([show, interruption])
+            # what failed, if anything did
+            daemon.result()
+            if not show.cancelled():
+                show.result()
+    print("\n".join(("alarms:", *tally.lines())))
+    proving = options.seconds is not None and options.seconds >= PROOF_S and not interrupted.is_set()
+    if proving and tally.missing():
+        print(f"FAILED, not raised and cleared: {', '.join(tally.missing())}")
+        return 1
+    return 0
+
+
+def _daemon(options: Options, broker: EmbeddedBroker, state_dir: Path) -> App:
+    overrides: dict[str, Any] = {
+        "broker": {"url": broker.url, "client_id": "watchkeeper-demo"},
+        "sinks": {"state_dir": str(state_dir)},
+        "http": {"host": "127.0.0.1", "port": _free_port(options.port)},
+        "log": {"level": "warning"},
+    }
+    config = load(None, overrides=overrides)
+    logs.set_up(config.log)
+    return App(config)
+
+
+def _free_port(wanted: int) -> int:
+    """The wanted port, or 0 (any) when it is taken."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", wanted))
+        except OSError:
+            return 0
+    return wanted
+
+
+async def _show(app: App, broker: EmbeddedBroker, options: Options) -> None:
+    """Wait until the daemon is ready, then play the scenario before it and the audience."""
+    while app.not_ready():
+        await asyncio.sleep(0.05)
+    # compile the simulator now: its clock starts with its first sample
+    await asyncio.to_thread(lambda: list(simulate("demo", seed=options.seed, seconds=1.0).batches()))
+    print(f"broker   {broker.url} ({broker.kind}), try: mosquitto_sub -p {broker.port} -v -t 'watchkeeper/#'")
+    if app.http is not None:
+        print("".join(f"{name:<9}{app.http.url}{page}\n" for name, page in URLS.items()), end="", flush=True)
+    view = LiveView(app) if sys.stdout.isatty() else AlarmLines()
+    app.publisher.listeners.append(view.show)
+    try:
+        async with asyncio.TaskGroup() as group:
+            refreshing = group.create_task(view.run()) if isinstance(view, LiveView) else None
+            await _simulate(app, broker, options)
+            if refreshing is not None:
+                refreshing.cancel()
+    finally:
+        view.close()
+
+
+async def _simulate(app: App, broker: EmbeddedBroker, options: Options) -> None:
+    """Publish the scenario in real time, and wait until the daemon has received all of it."""
+    settings = Broker(url=broker.url, client_id="simulator", session_expiry_s=0)
+    sent = 0
+    transport = make_transport(settings, subscribe=[], on_message=lambda _topic, _payload: None)
+    running = asyncio.create_task(transport.run())
+    try:
+        t0 = time.time()
+        scenario = simulate("demo", seed=options.seed, seconds=options.seconds or WEEK_S, t0=t0)
+        for due_t, group in groups(scenario.batches(), 1.0):
+            await asyncio.sleep(due_t - time.time())
+            for topic, payload in messages(group, app.config.topics):
+                transport.post(topic, payload)
+                sent += 1
+        async with asyncio.timeout(ARRIVAL_TIMEOUT_S):
+            while app.intake.received < sent:
+                await asyncio.sleep(0.01)
+    except TimeoutError:
+        print(f"{sent - app.intake.received} of {sent} messages did not arrive", file=sys.stderr)
+    finally:
+        running.cancel()
+        await asyncio.wait([running])
+
+
+def messages(batch: Batch, topics: Topics) -> Iterator[tuple[str, bytes]]:
+    """A batch as one message per sample, (topic, payload), in arrival order."""
+    rows = sorted((seq, kind, row) for kind, cols in batch.kinds.items() for row, seq in enumerate(cols.seq.tolist()))
+    for _, kind, row in rows:
+        cols = batch.kinds[kind]
+        name = batch.ids[cols.vid[row]]
+        values: dict[str, float | str] = dict(zip(COLUMN[kind], cols.data[:, row].tolist(), strict=True))
+        if name in batch.callsigns:
+            values["callsign"] = batch.callsigns[name]
+        yield sample_topic(topics, kind, name), encode_sample(kind, float(cols.t[row]), values)

@@ -1,0 +1,59 @@
+"""Shared by the tests: drives one detector by hand, and says where the real recordings are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from watchkeeper.config.schema import DEFAULT, Config
+from watchkeeper.detectors.base import Detector, Evidence, Window
+from watchkeeper.detectors.window import Block, samples_of
+from watchkeeper.streams.batch import columns_of
+from watchkeeper.streams.fleet import Fleet
+from watchkeeper.streams.messages import Kind
+
+SHARED_DATA = Path(__file__).parents[2] / "shared" / "data"
+
+
+@pytest.fixture(scope="session")
+def recordings() -> Path:
+    """The folder of real recordings; tests that need it are skipped where it is not there."""
+    if not SHARED_DATA.is_dir():
+        pytest.skip(f"no recordings in {SHARED_DATA}")
+    return SHARED_DATA
+
+
+class Bench:
+    """A detector with a fleet of its own, fed one window at a time."""
+
+    def __init__(self, make: Callable[[Config, Fleet], Detector], config: Config = DEFAULT) -> None:
+        self.fleet = Fleet(config.fleet)
+        self.detector = make(config, self.fleet)
+
+    def tick(self, t: float, **kinds: list[dict[str, float | str]]) -> list[Evidence]:
+        """One tick at t with rows such as `adsb=[{"id": "a", "t": 1.0, "lat": …}]`."""
+        samples = {}
+        for word, rows in kinds.items():
+            kind = Kind[word.upper()]
+            if not rows:
+                continue
+            rows.sort(key=lambda r: float(r["t"]))
+            slot = np.array([self.fleet.slot_for(str(r["id"])) for r in rows], np.int32)
+            names = {k for r in rows for k in r} - {"id", "t"}
+            cols = columns_of(
+                kind, slot, np.array([r["t"] for r in rows], float),
+                {n: np.array([r.get(n, np.nan) for r in rows], float) for n in names},
+            )  # fmt: skip
+            block = Block(cols.vid, cols.via, cols.t, cols.data)
+            samples[kind] = samples_of(kind, block, self.fleet.high, lambda n: None)
+            self.fleet.ingest(samples[kind])
+        return self.detector.step(Window(t, samples))
+
+
+@pytest.fixture
+def bench() -> type[Bench]:
+    """The class, so that a test names its detector and configuration."""
+    return Bench

@@ -1,0 +1,122 @@
+"""kinematics: honest tracks pass, contradictions are named, a spike is one epoch and a teleport is many."""
+
+import math
+
+import numpy as np
+from geographiclib.geodesic import Geodesic
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from watchkeeper.detectors.kinematics import CAUSES, REACQUIRE, Kinematics
+
+KT = 1852.0 / 3600.0
+
+
+def fly(lat, lon, track, gs_kt, seconds, *, alt_ft=30000.0, dt=1.0, name="a"):
+    """An aircraft on a geodesic, one report every dt."""
+    line = Geodesic.WGS84.Line(lat, lon, track)
+    rows = []
+    for i in range(int(seconds / dt)):
+        at = line.Position(gs_kt * KT * i * dt)
+        rows.append(
+            {"id": name, "t": 10.0 + i * dt, "lat": at["lat2"], "lon": at["lon2"], "alt_ft": alt_ft, "gs_kt": gs_kt}
+        )
+    return rows
+
+
+def scores(bench, rows):
+    """Score and causes of each report, fed second by second."""
+    b = bench(Kinematics)
+    found = {}
+    ticks = sorted({math.ceil(r["t"]) for r in rows})
+    for tick in ticks:
+        for ev in b.tick(float(tick), adsb=[r for r in rows if math.ceil(r["t"]) == tick]):
+            for i in range(len(ev)):
+                causes = [c for k, c in enumerate(CAUSES) if int(ev.cause_bits[i]) >> k & 1]
+                found[b.fleet.ids[ev.a[i]], round(float(ev.t[i]), 3)] = (float(ev.score[i]), causes)
+    return found
+
+
+@given(
+    lat=st.floats(-89.9, 89.9), lon=st.floats(-180, 179.9), track=st.floats(0, 360), gs=st.floats(60, 1100),
+    dt=st.sampled_from([0.5, 1.0, 5.0]),
+)  # fmt: skip
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_an_aircraft_on_a_geodesic_anywhere_never_contradicts_itself(bench, lat, lon, track, gs, dt):
+    assert max(s for s, _ in scores(bench, fly(lat, lon, track, gs, 60, dt=dt)).values()) < 0.8
+
+
+def test_honest_flight_with_noise_is_quiet(bench):
+    rng = np.random.default_rng(0)
+    for lat, track in [(50.0, 90.0), (89.9, 10.0), (0.0, 270.0), (-60.0, 200.0)]:
+        rows = fly(lat, 179.99, track, 480.0, 120)
+        for r in rows:
+            r["lat"] = max(-90.0, min(90.0, r["lat"] + rng.normal(0, 20) / 111_000))
+            r["gs_kt"] = round(r["gs_kt"] + rng.normal(0, 3))
+            r["alt_ft"] = r["alt_ft"] + 25 * round(rng.normal(0, 1))
+        assert max(s for s, _ in scores(bench, rows).values()) < 0.5
+
+
+def test_a_position_spike_is_one_anomalous_epoch(bench):
+    rows = fly(50, 8, 90, 450, 30)
+    rows[15]["lat"] += 1.0
+    anomalous = {t: c for (_, t), (s, c) in scores(bench, rows).items() if s >= 1}
+    assert anomalous == {25.0: ["jump"]}
+
+
+def test_an_altitude_spike_is_one_anomalous_epoch_and_says_nothing_about_position(bench):
+    rows = fly(50, 8, 90, 450, 30)
+    rows[15]["alt_ft"] = 123_100.0
+    anomalous = {t: c for (_, t), (s, c) in scores(bench, rows).items() if s >= 1}
+    assert anomalous == {25.0: ["climb"]}
+
+
+def test_a_teleport_stays_anomalous_until_the_new_place_is_believed(bench):
+    rows = fly(50, 8, 90, 450, 60)
+    for r in rows[20:]:
+        r["lat"] += 2.0
+    anomalous = sorted(t for (_, t), (s, _) in scores(bench, rows).items() if s >= 1)
+    assert anomalous == [30.0 + i for i in range(REACQUIRE)]
+
+
+def test_reported_speed_that_the_displacement_does_not_show_is_named(bench):
+    rows = fly(50, 8, 90, 450, 60)
+    for r in rows:
+        r["gs_kt"] = 100.0
+    found = scores(bench, rows)
+    assert ["speed"] in [c for s, c in found.values() if s >= 1]
+    assert not any("jump" in c for _, c in found.values())
+
+
+def test_two_aircraft_with_one_address_are_called_a_duplicate(bench):
+    rows = fly(50, 8, 90, 450, 40, dt=2.0) + [{**r, "t": r["t"] + 1.0} for r in fly(47, 3, 0, 400, 40, dt=2.0)]
+    causes = [c for s, c in scores(bench, rows).values() if s >= 1]
+    assert any("duplicate_id" in c for c in causes)
+
+
+def test_missing_speed_and_altitude_are_no_contradiction(bench):
+    rows = fly(50, 8, 90, 450, 40)
+    for r in rows[::2]:
+        del r["gs_kt"], r["alt_ft"]
+    assert max(s for s, _ in scores(bench, rows).values()) < 0.5
+
+
+def test_a_long_break_starts_a_new_track(bench):
+    rows = fly(50, 8, 90, 450, 10) + [{**r, "t": r["t"] + 200.0} for r in fly(20, 100, 90, 450, 10)]
+    assert max(s for s, _ in scores(bench, rows).values()) < 0.5
+
+
+def test_forgetting_and_snapshots(bench):
+    rows = fly(50, 8, 90, 450, 12)
+    b = bench(Kinematics)
+    for r in rows[:10]:
+        b.tick(r["t"], adsb=[r])
+    copy = bench(Kinematics)
+    copy.fleet.slot_for("a")
+    copy.detector.restore(b.detector.snapshot())
+    far = {**rows[10], "lat": 10.0}
+    (same,), (again,) = b.tick(20.0, adsb=[far]), copy.tick(20.0, adsb=[far])
+    assert same.score[0] == again.score[0] > 1
+    b.detector.forget(np.array([0], np.int32))
+    (fresh,) = b.tick(21.0, adsb=[{**rows[11], "t": 21.0}])
+    assert fresh.score[0] == 0
