@@ -192,14 +192,12 @@ async def publish(args: argparse.Namespace) -> dict[str, Any]:
     }
 
 
-def command(
-    port: int, *, rate: float, seconds: float, vehicles: int, encoding: Encoding, qos: int = 1, probe_s: float = 0.0
-) -> list[str]:
-    """The command line of a load process."""
-    options = {"port": port, "rate": rate, "seconds": seconds, "vehicles": vehicles, "encoding": encoding}
-    options |= {"qos": qos, "probe-s": probe_s}
-    flags = [word for name, value in options.items() for word in (f"--{name}", str(value))]
-    return [sys.executable, "-m", "watchkeeper.benchmarks.load", *flags]
+def command(port: int, options: argparse.Namespace, *, probe_s: float = 0.0) -> list[str]:
+    """The command line of a load process: rate, seconds, vehicles, encoding and qos as the options say."""
+    flags: dict[str, Any] = {"port": port, "probe-s": probe_s}
+    flags |= {name: getattr(options, name) for name in ("rate", "seconds", "vehicles", "encoding", "qos")}
+    words = [word for name, value in flags.items() for word in (f"--{name}", str(value))]
+    return [sys.executable, "-m", "watchkeeper.benchmarks.load", *words]
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ Called by `watchkeeper bench live --transport-only`. The peer is what aiomqtt's 
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import json
 import time
@@ -22,7 +23,16 @@ from watchkeeper.daemon.broker import EmbeddedBroker
 from watchkeeper.streams.codec import Decoder
 from watchkeeper.streams.transport import make_transport
 
+Name = Literal["peer", "aiomqtt", "gmqtt"]
 PEER = "aiomqtt generator"
+# What is measured: through which transport, and whether with the decoder.
+ROWS: tuple[tuple[Name, bool], ...] = (
+    ("peer", False),
+    ("aiomqtt", False),
+    ("aiomqtt", True),
+    ("gmqtt", False),
+    ("gmqtt", True),
+)
 # As often as the daemon hands decoded samples on.
 TAKE_S = 0.01
 # Messages still on their way when the load has ended get this long.
@@ -80,16 +90,8 @@ async def _generator(url_port: int, tap: _Tap, up: Callable[[], None]) -> None:
             tap.on_message(message.topic.value, bytes(message.payload))
 
 
-async def measure(
-    name: Literal["aiomqtt", "gmqtt", "peer"],
-    *,
-    decode: bool,
-    rate: float,
-    seconds: float,
-    vehicles: int,
-    encoding: load.Encoding,
-) -> Cost:
-    """Receive one load through one transport."""
+async def measure(name: Name, decode: bool, options: argparse.Namespace) -> Cost:
+    """Receive one load (rate, seconds, vehicles, encoding, qos of the options) through one transport."""
     tap, up = _Tap(decode), asyncio.Event()
     tap.warm_up()
     async with EmbeddedBroker() as broker:
@@ -103,7 +105,7 @@ async def measure(
             source = asyncio.create_task(transport.run())
         taker = asyncio.create_task(tap.take())
         await asyncio.wait_for(up.wait(), 10)
-        command = load.command(broker.port, rate=rate, seconds=seconds, vehicles=vehicles, encoding=encoding)
+        command = load.command(broker.port, options)
         before_s = time.process_time()
         process = await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.PIPE)
         report = json.loads((await process.communicate())[0])
@@ -117,7 +119,12 @@ async def measure(
             with suppress(asyncio.CancelledError):
                 await task
     label = PEER if name == "peer" else name + (" + codec" if decode else "")
-    return Cost(label, rate, report["sent"], tap.received, cpu_s / max(tap.received, 1) * 1e6)
+    return Cost(label, options.rate, report["sent"], tap.received, cpu_s / max(tap.received, 1) * 1e6)
+
+
+async def measure_all(options: argparse.Namespace) -> list[Cost]:
+    """Every row, one after the other."""
+    return [await measure(name, decode, options) for name, decode in ROWS]
 
 
 def table(costs: list[Cost]) -> str:

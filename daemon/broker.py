@@ -46,11 +46,13 @@ max_queued_messages 1000000
 persistent_client_expiration 1h
 {settings}
 """
+# A session has 65,535 packet ids; nats-server sets max_ack_pending of them aside for a filter, twice that for one
+# that ends in `#`, and refuses further filters when none are left.
 NATS_CONF = """\
 server_name: watchkeeper
 listen: "127.0.0.1:-1"
 jetstream {{ store_dir: "{folder}/jetstream" }}
-mqtt {{ listen: "127.0.0.1:{port}", max_ack_pending: 20000 }}
+mqtt {{ listen: "127.0.0.1:{port}", max_ack_pending: 4000 }}
 {settings}
 """
 # CONNECT of MQTT 3.1.1, clean session, client id "probe".
@@ -110,8 +112,11 @@ class EmbeddedBroker:
         await self._stop()
 
     async def _start(self) -> None:
+        # otherwise somebody else's broker on this port would answer for ours
         if not self._fixed_port:
-            self.port = _free_port()
+            self.port = free_port()
+        elif not _is_free(self.port):
+            raise BrokerError(f"port {self.port} is taken")
         self._folder = tempfile.TemporaryDirectory(prefix="watchkeeper-broker-")
         conf = Path(self._folder.name) / "broker.conf"
         template = MOSQUITTO_CONF if self.kind == "mosquitto" else NATS_CONF
@@ -205,7 +210,19 @@ def _nats_server() -> str | None:
     return None
 
 
-def _free_port() -> int:
+def _is_free(port: int) -> bool:
+    with socket.socket() as probe:
+        # as servers do, so that connections of a broker that has just gone do not count
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+        return True
+
+
+def free_port() -> int:
+    """A TCP port on the loopback that nobody listens on at this moment."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]

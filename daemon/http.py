@@ -46,14 +46,14 @@ class HttpServer:
             ]
         )
         # no access log: a scrape every few seconds is not news
-        self._runner = web.AppRunner(site, access_log=None, handle_signals=False)
+        self._runner = web.AppRunner(site, access_log=None, handle_signals=False, shutdown_timeout=1.0)
         self.port = 0
 
     async def start(self) -> None:
         """Listen."""
         settings = self._app.config.http
         await self._runner.setup()
-        listener = web.TCPSite(self._runner, settings.host, settings.port, shutdown_timeout=1.0)
+        listener = web.TCPSite(self._runner, settings.host, settings.port)
         await listener.start()
         self.port = self._runner.addresses[0][1]
 

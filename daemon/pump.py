@@ -133,12 +133,14 @@ class Pump:
 
     def _decode_slice(self, until_s: float) -> float:
         """Decode messages until the queue is empty, the time is up or there is enough; the newest arrival time."""
-        take, add, decoder = self.intake.take, self._decoder.add, self._decoder
+        intake, decoder = self.intake, self._decoder
         arrived_s = 0.0
-        while self.intake and self._now() < until_s and decoder.pending < FEED_SAMPLES:
-            for _ in range(min(DECODE_GROUP, len(self.intake))):
-                topic, payload, arrived_s = take()
-                add(topic, payload)
+        while (waiting := min(len(intake), self._until - intake.head)) > 0:
+            for _ in range(min(DECODE_GROUP, int(waiting))):
+                topic, payload, arrived_s = intake.take()
+                decoder.add(topic, payload)
+            if self._now() >= until_s or decoder.pending >= FEED_SAMPLES:
+                break
         return arrived_s
 
     async def _feed(self, arrived_s: float) -> None:

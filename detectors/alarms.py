@@ -79,6 +79,11 @@ class AlarmBook:
         """Take new limits."""
         self._limits = limits
 
+    @property
+    def update_s(self) -> float:
+        """How often an active alarm repeats itself."""
+        return self._limits.update_s
+
     def raised(self, finding: Finding, t_onset: float) -> AlarmEvent | None:
         """A new alarm; None when it is active already (restored after a restart) or the table is full."""
         key = (finding.kind, finding.subjects)
@@ -109,7 +114,7 @@ class AlarmBook:
         if last is None:
             return None
         worse = SEVERITIES.index(finding.severity) > SEVERITIES.index(last.severity)
-        if not worse and finding.t - last.t < self._limits.update_s:
+        if not worse and finding.t - last.t < self.update_s:
             return None
         return self._keep(self._next(last, UPDATED, finding))
 

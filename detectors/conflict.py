@@ -19,7 +19,7 @@ from numba import njit
 from watchkeeper.config.schema import Config
 from watchkeeper.detectors.base import Evidence, Window, full, register
 from watchkeeper.detectors.cpa import state_of
-from watchkeeper.detectors.cpa_scan import DCPA_M, LOST, NOW_M, T_IN_S, T_OUT_S, TCPA_S, VSEP_FT, Minima, Scan
+from watchkeeper.detectors.cpa_scan import DCPA_M, LOST, NOW_M, RESULT, T_IN_S, T_OUT_S, TCPA_S, VSEP_FT, Minima, Scan
 from watchkeeper.streams.batch import F8, I4, I8, Bool
 from watchkeeper.streams.fleet import Fleet
 from watchkeeper.streams.geo import KT_MS, NM_M
@@ -45,8 +45,7 @@ class Conflict:
     def __init__(self, config: Config, fleet: Fleet) -> None:
         self._fleet = fleet
         self._rank: I4 = np.zeros(fleet.capacity, np.int32)
-        self._aircraft = 0
-        self._gauges = _figures(np.empty(0), np.empty(0))
+        self._gauges = _figures(np.empty((0, RESULT)), 0, 0)
         self._scan = Scan(fleet.capacity, config.detectors.conflict.max_pairs)
         self.retune(config)
 
@@ -70,13 +69,7 @@ class Conflict:
         a, b, rows = self._by_id(scan.pair_a[:found], scan.pair_b[:found])
         result: F8 = scan.result[rows]
         lost: Bool = result[:, LOST] == 1.0
-        self._gauges = {
-            **_figures(result[:, TCPA_S], result[:, DCPA_M]),
-            "pairs": float(found + scan.overflow),
-            "pairs_los": float(lost.sum()),
-            "pairs_overflow": float(scan.overflow),
-            "aircraft": float(n),
-        }
+        self._gauges = _figures(result, scan.overflow, n)
         evidence = [self._evidence("conflict", window.t, a, b, result)]
         if self._los_enabled:
             evidence.append(self._evidence("los", window.t, a[lost], b[lost], result[lost]))
@@ -137,14 +130,15 @@ class Conflict:
         """Nothing is kept from tick to tick."""
 
 
-def _figures(tcpa_s: F8, dcpa_m: F8) -> dict[str, float]:
+def _figures(result: F8, overflow: int, aircraft: int) -> dict[str, float]:
+    some = len(result) > 0
     return {
-        "tcpa_min_s": float(tcpa_s.min(initial=math.inf)) if len(tcpa_s) else math.nan,
-        "dcpa_min_m": float(dcpa_m.min(initial=math.inf)) if len(dcpa_m) else math.nan,
-        "pairs": 0.0,
-        "pairs_los": 0.0,
-        "pairs_overflow": 0.0,
-        "aircraft": 0.0,
+        "tcpa_min_s": float(result[:, TCPA_S].min()) if some else math.nan,
+        "dcpa_min_m": float(result[:, DCPA_M].min()) if some else math.nan,
+        "pairs": float(len(result) + overflow),
+        "pairs_los": float(result[:, LOST].sum()),
+        "pairs_overflow": float(overflow),
+        "aircraft": float(aircraft),
     }
 
 

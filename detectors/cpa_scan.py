@@ -104,7 +104,9 @@ def _bucket_count(n: int) -> int:
 @njit(cache=True, inline="always")
 def _bucket(column: int, z: int, mask: int) -> int:
     """Bucket of a cell. `column` is its key without z: cells on top of each other are in adjacent buckets."""
-    h = column * 0x9E3779B97F4A7C15
+    # two odd multipliers with a fold between them: one alone keeps the lattice, and neighbouring columns collide
+    h = column * 0x2545F4914F6CDD1D
+    h = (h ^ (h >> 29)) * 0x369DEA0F31A53F85
     return ((h >> 32) + z) & mask
 
 

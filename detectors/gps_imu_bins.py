@@ -100,9 +100,9 @@ def consume(row: Tables, par: Settings, work: F8) -> None:
         force = push[k] / dt
         change += (force - imu[I_FORCE + k]) ** 2
         imu[I_FORCE + k] = force
+        imu[I_TURNED + k] += turn[k]
     # half the mean squared difference of neighbours is the variance of white noise, whatever slow motion is beneath
     imu[I_VIBRATION] += min(1.0, dt / VIBRATION_S) * (min(change / 6.0, VIBRATION_MAX) - imu[I_VIBRATION])
-    imu[I_TURNED] += math.sqrt(turn[0] * turn[0] + turn[1] * turn[1] + turn[2] * turn[2])
     if status[PLACED] == 0:
         add_to_level(row, dt, turn, push)
     else:
@@ -121,9 +121,10 @@ def move_covariance(row: Tables, par: Settings, work: F8) -> None:
     acc, imu = row.acc, row.imu
     t = acc[12]
     force_sq = acc[9] * acc[9] + acc[10] * acc[10] + acc[11] * acc[11]
-    attitude = par.gyro_noise**2 * t + (SCALE_ERROR * imu[I_TURNED]) ** 2
+    turned_sq = imu[I_TURNED] ** 2 + imu[I_TURNED + 1] ** 2 + imu[I_TURNED + 2] ** 2
+    attitude = par.gyro_noise**2 * t + SCALE_ERROR**2 * turned_sq
     velocity = (par.accel_noise**2 + imu[I_VIBRATION] * BIN_S) * t + SCALE_ERROR**2 * force_sq
-    imu[I_TURNED] = 0.0
+    imu[I_TURNED : I_TURNED + 3] = 0.0
     for k in range(3):
         work[ATT + k] = attitude
         work[VEL + k] = velocity

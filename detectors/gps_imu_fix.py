@@ -16,8 +16,8 @@ from watchkeeper.detectors.gps_imu_align import loosen_yaw, place, seek_yaw
 from watchkeeper.detectors.gps_imu_bins import consume, move_covariance
 from watchkeeper.detectors.gps_imu_judge import conclude, count_freeze, learn, scale_channels
 from watchkeeper.detectors.gps_imu_state import (
-    AGAINST, ALIGNING, ANCHORED, BIN_COUNT, BIN_FIRST, DRIFT, G_ACCEL, G_AGAINST, G_DRIFT, G_HORIZON, G_LAT, G_LON,
-    G_POS, G_T, G_VEL, LATCHED, PHASE, PLACED, POSITION, VELOCITY, VERTICAL, Settings, Tables,
+    AGAINST, ALIGNING, ANCHORED, BIN_COUNT, BIN_FIRST, DRIFT, FREEZE, G_ACCEL, G_AGAINST, G_DRIFT, G_HORIZON, G_LAT, G_LON,
+    G_POS, G_T, G_VEL, HELD, LATCHED, PHASE, PLACED, POSITION, STUCK, VELOCITY, VERTICAL, Settings, Tables,
 )  # fmt: skip
 from watchkeeper.streams.batch import F8
 
@@ -26,11 +26,14 @@ WGS84_A, WGS84_E2 = 6_378_137.0, 6.694379990141e-3
 X, LAT, LON, ALT, VX, FIX = 0, 3, 4, 5, 6, 9
 # GPS is worse vertically: about twice in position, half as much again in velocity.
 VERTICAL_POSITION, VERTICAL_VELOCITY = 2.0, 1.5
-# A receiver needs this long to settle after hard acceleration, and its velocity is late by `timing_std_s` of it.
-SETTLE_S = 2.0
+# A receiver needs this long to settle after hard acceleration, and filters its velocity more than its position: the
+# velocity may be late by this many times the timing error.
+SETTLE_S, LATE_VELOCITY = 2.0, 2.0
 # Memory of the two leaky sums: position against velocity sees drifts of half a metre per second in it, the velocity
 # innovations an IMU bias before the filter has absorbed it.
 AGAINST_S, DRIFT_S = 5.0, 2.0
+# The first is held to this many times its 99 % level, so that one jump is not remembered for half a minute.
+AGAINST_MAX = 4.0
 # After a pause in the GPS this long there is no path to compare with; after the second one, position begins anew.
 PAUSE_S, OUTAGE_S = 2.0, 10.0
 # Innovations beyond this many sigmas count less in the update: an attack that grows is followed ever more slowly.
@@ -145,12 +148,14 @@ def _changed(row: Tables, data: F8, i: int, fix: F8) -> bool:
 @njit(cache=True)
 def _noise(par: Settings, speed: float, accel: float, variance: F8) -> None:
     """Measurement variances: the receiver's own noise, and its timing error times what changes meanwhile."""
-    position = par.position_std_m**2
-    velocity = par.velocity_std_mps**2
-    late_position, late_velocity = (par.timing_std_s * speed) ** 2, (par.timing_std_s * accel) ** 2
+    late = (LATE_VELOCITY * par.timing_std_s * accel) ** 2
+    # an error in velocity that lasts for about a second is one in position
+    late_position = (par.timing_std_s * speed) ** 2 + late
     for k in range(3):
-        variance[k] = position * (VERTICAL_POSITION**2 if k == 2 else 1.0) + late_position
-        variance[3 + k] = velocity * (VERTICAL_VELOCITY**2 if k == 2 else 1.0) + late_velocity
+        position = par.position_std_m * (VERTICAL_POSITION if k == 2 else 1.0)
+        velocity = par.velocity_std_mps * (VERTICAL_VELOCITY if k == 2 else 1.0)
+        variance[k] = position * position + late_position
+        variance[3 + k] = velocity * velocity + late
 
 
 @njit(cache=True)
@@ -169,9 +174,12 @@ def _distances(row: Tables, fix: F8, dt: float, residual: F8, variance: F8, dist
             distance[VERTICAL] = _pair(cov, POS + 2, VEL + 2, residual[2], residual[5], variance[2], variance[5])
     keep = math.exp(-dt / AGAINST_S) if dt < PAUSE_S else 0.0
     total = 0.0
+    most = AGAINST_MAX * row.scale[AGAINST]
     for k in range(3):
         gap = fix[k] - gps[G_POS + k] - 0.5 * dt * (fix[3 + k] + gps[G_VEL + k])
-        gps[G_AGAINST + k] = 0.0 if math.isnan(gap) or keep == 0.0 else keep * gps[G_AGAINST + k] + gap
+        std = math.sqrt(variance[k])
+        total_gap = 0.0 if math.isnan(gap) or keep == 0.0 else keep * gps[G_AGAINST + k] + gap
+        gps[G_AGAINST + k] = min(max(total_gap, -most * std), most * std)
         total += gps[G_AGAINST + k] ** 2 / variance[k]
     distance[AGAINST] = math.sqrt(total)
     # where there is no velocity, the position has to show the drift
@@ -199,10 +207,18 @@ def _update(row: Tables, par: Settings, work: F8, residual: F8, variance: F8, si
     """Fuse what is not suspect. A channel at the threshold is left out, one on the way there counts less."""
     cov, error, line = row.cov, work[0:16], work[16:32]
     error[:] = 0.0
-    # position that contradicts the GPS's own velocity is the liar, if the IMU sides with the velocity
-    lying = sigma[AGAINST] >= par.threshold and sigma[VELOCITY] < par.threshold
+    if sigma[FREEZE] >= par.threshold or sigma[STUCK] >= par.threshold:
+        return
+    held = row.status[HELD]
+    against = sigma[AGAINST] >= par.threshold
+    velocity_bad = sigma[VELOCITY] >= par.threshold or (held & (1 << VELOCITY | 1 << DRIFT)) != 0
+    # Of a position and a velocity that contradict each other, the one that the IMU does not confirm is left out. A
+    # velocity that is wrong and fits its position is a GPS (or an IMU) that is wrong altogether: coast.
+    position_bad = against != velocity_bad
     for channel in range(3):
-        if sigma[channel] >= par.threshold or (channel != VELOCITY and lying):
+        if sigma[channel] >= par.threshold or held & (1 << channel) != 0:
+            continue
+        if velocity_bad if channel == VELOCITY else position_bad:
             continue
         weaker = max(1.0, (sigma[channel] / SOFT_SIGMA) ** 2)
         first = 3 if channel == VELOCITY else 0

@@ -15,10 +15,11 @@ from numba import njit
 from watchkeeper.detectors.eskf import ACC, ATT, GYR, POS, VEL
 from watchkeeper.detectors.gps_imu_align import ACCEL_BIAS, GYRO_REST, place, relevel
 from watchkeeper.detectors.gps_imu_state import (
-    AGAINST, FREEZE, FREEZE_RUN, FREEZE_SEEN, G_ACCEL, G_CALM_S, G_DRIFT, G_GOOD_S, G_SELF_S, I_STUCK_S, IMU_VARIED,
-    LATCHED, PHASE, POSITION, SCALED, STUCK, SUSPECT_RUN, TRACKING, VELOCITY, VERTICAL, Settings, Tables,
+    AGAINST, DRIFT, FREEZE, FREEZE_RUN, FREEZE_SEEN, G_ACCEL, G_CALM_S, G_DRIFT, G_GOOD_S, G_SELF_S, HELD, I_STUCK_S,
+    IMU_VARIED, LATCHED, PHASE, SCALED, STUCK, SUSPECT_RUN, TRACKING, TRIED, VELOCITY,
+    VERTICAL, Settings, Tables,
 )  # fmt: skip
-from watchkeeper.streams.batch import F8
+from watchkeeper.streams.batch import F8, I8
 
 # A distance at the 99 % level counts as this many sigmas: the 99 % point of one normal variable.
 SIGMA_99 = 2.576
@@ -27,15 +28,18 @@ SIGMA_99 = 2.576
 LEVEL_FIRST = (2.2, 2.2, 2.4, 3.5, 5.0)
 LEVEL_MIN = (1.25, 1.25, 1.25, 2.0, 2.5)
 LEVEL_MAX = (4.4, 4.4, 4.8, 7.0, 10.0)
-# One exceedance raises the level by a tenth; the steady fall balances that at one in a hundred.
-LEVEL_UP, LEVEL_DOWN = 1.104, 0.999
+# One exceedance raises the level by three percent; the steady fall balances that at one in a hundred. Slow, because an
+# attack that stays under the threshold also teaches.
+LEVEL_UP, LEVEL_DOWN = 1.03, 0.9997
 # A vehicle at rest shows less than it will in flight, so it teaches nothing: m/s2 and m/s.
 ACTIVE_ACCEL, ACTIVE_SPEED = 0.5, 1.0
 # This many suspicious epochs in a row latch the verdict.
 LATCH_RUN = 5
 # To be believed again: all channels under this part of the threshold for this long, and the filter this sure (m/s, m).
 CALM_PART, CALM_S = 0.6, 2.0
-SURE_VELOCITY, SURE_POSITION = 1.5, 15.0
+SURE_VELOCITY, SURE_POSITION = 0.6, 15.0
+# While the position alone is wrong, recovery waits this many times longer; after a failed recovery this many seconds.
+POSITION_PATIENCE, RETRY_S = 3.0, 5.0
 # Tilt and yaw uncertainty (rad) after the position was given up and taken from the GPS again.
 TILT_AGAIN, YAW_AGAIN = 0.05, 0.2
 # Unchanging GPS fixes that a healthy receiver never shows in motion, and the longest run that may be learned.
@@ -96,20 +100,33 @@ def conclude(row: Tables, par: Settings, sigma: F8, score: float, fix: F8, dt: f
     status[SUSPECT_RUN] = status[SUSPECT_RUN] + 1 if suspicious else 0
     if status[SUSPECT_RUN] >= LATCH_RUN and status[LATCHED] == 0:
         status[LATCHED] = 1
+        status[TRIED] = 0
         gps[G_CALM_S] = gps[G_SELF_S] = 0.0
     if status[LATCHED] == 1:
         gps[G_CALM_S] = gps[G_CALM_S] + dt if score < CALM_PART * par.threshold else 0.0
-        consistent = sigma[AGAINST] < par.threshold and sigma[FREEZE] < par.threshold
+        consistent = sigma[AGAINST] < par.threshold and sigma[FREEZE] < par.threshold and sigma[STUCK] < par.threshold
         gps[G_SELF_S] = gps[G_SELF_S] + dt if consistent else 0.0
         if gps[G_CALM_S] >= CALM_S and _sure(row):
             status[LATCHED] = 0
-        elif gps[G_SELF_S] >= (par.recover_s if warm else CALM_S):
-            _believe_gps(row, par, sigma, fix)
+        elif gps[G_SELF_S] >= _patience(row, par, warm):
+            _believe_gps(row, par, fix)
     elif not suspicious:
         gps[G_GOOD_S] += dt
+    _hold(status, par, sigma)
     if not warm:
         return math.nan
     return max(score, par.threshold) if status[LATCHED] == 1 else score
+
+
+@njit(cache=True)
+def _hold(status: I8, par: Settings, sigma: F8) -> None:
+    """Channels that were suspect while latched are not fused until release or recovery."""
+    if status[LATCHED] == 0:
+        status[HELD] = 0
+    elif status[TRIED] == 0:
+        for c in range(SCALED):
+            if sigma[c] >= par.threshold:
+                status[HELD] |= 1 << c
 
 
 @njit(cache=True)
@@ -122,15 +139,28 @@ def _sure(row: Tables) -> bool:
 
 
 @njit(cache=True)
-def _believe_gps(row: Tables, par: Settings, sigma: F8, fix: F8) -> None:
-    """The GPS has been at one with itself for long: take it as true, and find the attitude anew if that is in doubt."""
+def _patience(row: Tables, par: Settings, warm: bool) -> float:
+    """How long the GPS must have been at one with itself before it is taken as true."""
+    status = row.status
+    if not warm or status[TRIED] == 1:
+        return RETRY_S
+    # a position that is wrong alone can be watched for long, because a good velocity carries the filter's own
+    alone = status[HELD] & (1 << VELOCITY | 1 << VERTICAL | 1 << DRIFT) == 0
+    return par.recover_s * (POSITION_PATIENCE if alone else 1.0)
+
+
+@njit(cache=True)
+def _believe_gps(row: Tables, par: Settings, fix: F8) -> None:
+    """Take position and velocity from the GPS; when that was not enough before, find the attitude anew as well."""
+    status, cov = row.status, row.cov
     row.gps[G_SELF_S] = row.gps[G_CALM_S] = 0.0
     row.gps[G_DRIFT : G_DRIFT + 3] = 0.0
-    if sigma[VELOCITY] >= par.threshold or sigma[VERTICAL] >= par.threshold or sigma[POSITION] < par.threshold:
+    status[HELD] = 0
+    status[TRIED] += 1
+    if status[TRIED] > 1:
         relevel(row)
         return
     place(row, fix, par)
-    cov = row.cov
     for k in range(3):
         cov[ATT + k, ATT + k] += (YAW_AGAIN if k == 2 else TILT_AGAIN) ** 2
         cov[GYR + k, GYR + k] += GYRO_REST**2

@@ -21,16 +21,19 @@ F4 = NDArray[np.float32]
 BIN_S = 0.02
 BINS = 32
 
-# status, whole numbers: PLACED and ANCHORED are flags, the runs count GPS epochs, IMU_VARIED counts samples
-PHASE, BIN_COUNT, BIN_FIRST, PLACED, ANCHORED, SUSPECT_RUN, LATCHED, FREEZE_RUN, FREEZE_SEEN, IMU_VARIED = range(10)
+# status, whole numbers: PLACED, ANCHORED and LATCHED are flags, the runs count GPS epochs, IMU_VARIED counts samples,
+# HELD is a bit per channel that is not fused while latched, TRIED counts attempts at recovery
+PHASE, BIN_COUNT, BIN_FIRST, PLACED, ANCHORED, SUSPECT_RUN, FREEZE_RUN, FREEZE_SEEN, IMU_VARIED = range(9)
+LATCHED, HELD, TRIED = 9, 10, 11
+STATUS_COLUMNS = 12
 EMPTY, LEVELLING, ALIGNING, TRACKING = range(4)
 
 # imu: last sample (time, acceleration, rate); bin being filled (start, rate sums, acceleration sums); how long all six
 # values have not changed; levelling sums (time, six means, two squares); variance of vibration, rotation since the last
 # covariance step, specific force of the last bin
 I_T, I_LAST, I_BIN_T, I_SUM, I_STUCK_S = 0, 1, 7, 8, 14
-I_LEVEL_S, I_LEVEL, I_LEVEL_SQ, I_VIBRATION, I_TURNED, I_FORCE = 15, 16, 22, 24, 25, 26
-IMU_COLUMNS = 29
+I_LEVEL_S, I_LEVEL, I_LEVEL_SQ, I_VIBRATION, I_TURNED, I_FORCE = 15, 16, 22, 24, 25, 28
+IMU_COLUMNS = 31
 
 # gps: last fix (time, position, velocity), geodetic anchor, time that the filter has reached, leaky sums of position
 # against velocity and of velocity innovations, seconds of good data, of calm, of a self-consistent GPS, recent
@@ -87,7 +90,7 @@ class Tables(NamedTuple):
 def new_tables(capacity: int) -> Tables:
     """Zeros, which is what an unknown vehicle looks like."""
     return Tables(
-        status=np.zeros((capacity, 10), np.int64),
+        status=np.zeros((capacity, STATUS_COLUMNS), np.int64),
         nav=np.zeros((capacity, 16)),
         cov=np.zeros((capacity, 16, 16)),
         acc=np.zeros((capacity, 17)),

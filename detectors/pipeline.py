@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -59,8 +60,10 @@ class Pipeline:
         self._watches: dict[str, Watch] = {}
         self._pending = {kind: Pending(kind) for kind in Kind}
         self._vias: dict[str, int] = {}
+        self._callsigns: dict[str, str] = {}
         # the last tick that ran, and the last that the samples themselves have closed (advance() may be ahead)
         self._done = self._stream_done = NEVER
+        self._away = False
         self._last_t = -np.inf
         self._evict_at = -np.inf
 
@@ -72,6 +75,9 @@ class Pipeline:
         if not checked:
             return []
         arrivals = Arrivals(batch, checked)
+        if self._away:
+            before = int(np.ceil(arrivals.t.min() / self.clock.tick_s)) - 1
+            self.fleet.listening_since, self._away = before * self.clock.tick_s, False
         verdict = self.clock.admit(arrivals.t, arrivals.held, self._drop)
         if verdict.resets or verdict.released:
             return self._feed_jump(batch, arrivals, verdict)
@@ -90,6 +96,8 @@ class Pipeline:
         was down), time goes back to the stream and no sample is lost. Evidence is not counted twice, because its
         epochs are not new.
         """
+        if self._away:
+            return []
         return self._ticks(closed_tick(max(t, self.clock.t_max), self.clock.tick_s, self.clock.lateness_s))
 
     def finish(self) -> list[AlarmEvent]:
@@ -112,16 +120,20 @@ class Pipeline:
 
     def _accept(self, batch: Batch, kind: Kind, cols: Columns) -> None:
         """Give the samples their slots and let them wait for their tick."""
-        used = np.zeros(len(batch.ids), bool)
-        used[cols.vid] = True
-        slot_of_vid = np.full(len(batch.ids), -1, np.int32)
-        slot_for = self.fleet.slot_for
-        for vid in np.flatnonzero(used).tolist():
-            name = batch.ids[vid]
-            slot_of_vid[vid] = at = slot_for(name)
-            if batch.callsigns and at >= 0 and name in batch.callsigns:
-                self.fleet.callsign[at] = batch.callsigns[name]
-        slot = self.fleet.expect(slot_of_vid, cols.vid, cols.t)
+        fleet = self.fleet
+        # one dictionary look-up per name at C speed; only newcomers cost Python time
+        slot_of_vid = np.array(list(map(fleet.slot_of.get, batch.ids, repeat(-1))), np.int32)
+        newcomers = bool((slot_of_vid < 0).any())
+        if newcomers:
+            used = np.zeros(len(batch.ids), bool)
+            used[cols.vid] = True
+            for vid in np.flatnonzero(used & (slot_of_vid < 0)).tolist():
+                slot_of_vid[vid] = fleet.slot_for(batch.ids[vid])
+        # a source repeats its callsigns with every batch
+        if batch.callsigns and (newcomers or batch.callsigns != self._callsigns):
+            self._callsigns = batch.callsigns
+            fleet.call(batch.callsigns)
+        slot = fleet.expect(slot_of_vid, cols.vid, cols.t)
         block = Block(slot, self._via(batch, cols.via), cols.t, wrap(kind, cols.data))
         if (full := slot < 0).any():
             self._drop(kind, Drop.FLEET_FULL, int(full.sum()))
@@ -205,7 +217,8 @@ class Pipeline:
         busy = sorted(windows)
         k = self._done + 1
         while k <= tick:
-            if k not in windows and k * tick_s - self._last_t > self.config.time.gap_skip_s:
+            away = k * tick_s <= self.fleet.listening_since
+            if k not in windows and (away or k * tick_s - self._last_t > self.config.time.gap_skip_s):
                 k = next((b for b in busy if b > k), tick + 1)
                 continue
             events += self._tick(k * tick_s, windows.get(k, {}))
@@ -317,7 +330,10 @@ class Pipeline:
         }
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Take over a snapshot. A snapshot with another tick length is refused with ValueError."""
+        """Take over a snapshot. A snapshot with another tick length is refused with ValueError.
+
+        The time between the snapshot and the next sample is not judged: nobody was silent then, we were away.
+        """
         if state["clock"]["tick_s"] != self.clock.tick_s:
             raise ValueError(f"snapshot has tick_s {state['clock']['tick_s']}, configured is {self.clock.tick_s}")
         self._begin()
@@ -335,6 +351,7 @@ class Pipeline:
             self._watch(kind, pair=saved["pairs"] is not None).restore(saved)
         for event in state["alarms"]:
             self.book.adopt(event)
+        self._away = True
 
     def restore_alarms(self, events: Iterable[AlarmEvent]) -> None:
         """Make the active alarms those that a journal says are active: it knows better than an older snapshot."""

@@ -33,9 +33,6 @@ class Silence:
         self._fleet = fleet
         self._interval_s: F8 = np.full((len(Kind), fleet.capacity), np.nan)
         self._previous_t: F8 = np.full((len(Kind), fleet.capacity), np.nan)
-        # after a restart nobody has been silent before the first tick: we were
-        self._awake_t = -np.inf
-        self._just_restored = False
         self._silent = 0
         self.retune(config)
 
@@ -46,8 +43,6 @@ class Silence:
 
     def step(self, window: Window) -> list[Evidence]:
         """Score the silence of every watched stream now, then learn the intervals."""
-        if self._just_restored:
-            self._awake_t, self._just_restored = window.t, False
         evidence = self._score(window.t)
         for kind in self._kinds:
             if kind in window.samples:
@@ -64,7 +59,7 @@ class Silence:
         watched = np.zeros(n, bool)
         for i, kind in enumerate(self._kinds):
             spoke = fleet.count[kind, :n] >= cfg.min_samples
-            since = t - np.maximum(fleet.last_t[kind, :n], self._awake_t)
+            since = t - np.maximum(fleet.last_t[kind, :n], fleet.listening_since)
             limit = np.maximum(cfg.min_silence_s, cfg.factor * np.nan_to_num(self._interval_s[kind, :n]))
             ratio = np.where(spoke, since / limit, 0.0)
             silence_s = np.where(ratio > score, since, silence_s)
@@ -110,7 +105,6 @@ class Silence:
         n = state["interval_s"].shape[1]
         self._interval_s[:, :n] = state["interval_s"]
         self._previous_t[:, :n] = state["previous_t"]
-        self._just_restored = True
 
 
 @njit(cache=True)

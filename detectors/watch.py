@@ -14,8 +14,8 @@ import numpy as np
 from watchkeeper.config.detectors import Debounce
 from watchkeeper.detectors.alarms import AlarmBook, AlarmEvent, Finding
 from watchkeeper.detectors.base import SEVERITIES, Evidence
-from watchkeeper.detectors.debounce import CLEAR, NOTHING, RAISE, Debouncer, PairCells
-from watchkeeper.streams.batch import F8, I4
+from watchkeeper.detectors.debounce import CLEAR, RAISE, STILL, Debouncer, PairCells
+from watchkeeper.streams.batch import F8, I4, U1
 from watchkeeper.streams.fleet import Fleet
 from watchkeeper.streams.messages import Kind
 
@@ -33,6 +33,10 @@ class Watch:
         self.pairs = PairCells(max_pairs) if max_pairs is not None else None
         self.debouncer = Debouncer(rule, max_pairs if max_pairs is not None else fleet.capacity)
         self.scores: F8 = np.empty(0)
+        # when each cell's alarm last said something, and how severe it was then: most evidence repeats what is known
+        cells = len(self.debouncer.active)
+        self._said_t: F8 = np.full(cells, -np.inf)
+        self._said_severity: U1 = np.zeros(cells, np.uint8)
 
     @property
     def _cells(self) -> int:
@@ -54,16 +58,17 @@ class Watch:
         cell = ev.a if self.pairs is None or ev.b is None else self.pairs.cells(ev.a, ev.b)
         action = self.debouncer.update(cell, ev.t, ev.epoch, ev.score, ev.threshold)
         events: list[AlarmEvent | None] = []
-        still: dict[int, int] = {}
-        for row in np.flatnonzero(action != NOTHING).tolist():
+        due = (ev.severity > self._said_severity[cell]) | (ev.t - self._said_t[cell] >= self.book.update_s)
+        for row in np.flatnonzero((action == RAISE) | (action == CLEAR) | ((action == STILL) & due)).tolist():
             if action[row] == RAISE:
-                events.append(self.book.raised(self._finding(ev, row), float(self.debouncer.t_onset[cell[row]])))
+                event = self.book.raised(self._finding(ev, row), float(self.debouncer.t_onset[cell[row]]))
             elif action[row] == CLEAR:
-                still.pop(int(cell[row]), None)
-                events.append(self.book.cleared(self._finding(ev, row)))
+                event = self.book.cleared(self._finding(ev, row))
             else:
-                still[int(cell[row])] = row
-        events += [self.book.still(self._finding(ev, row)) for row in still.values()]
+                event = self.book.still(self._finding(ev, row))
+            if event is not None:
+                events.append(event)
+                self._said_t[cell[row]], self._said_severity[cell[row]] = ev.t[row], ev.severity[row]
         if ev.sparse and self.pairs is not None:
             events += self._absent(cell, t)
         return events
@@ -121,6 +126,7 @@ class Watch:
         """Take over an alarm that was active before a restart."""
         cell = slots[0] if self.pairs is None else self.pairs.cell((slots[0], slots[1]))
         if cell >= 0:
+            self._said_t[cell], self._said_severity[cell] = event.t, SEVERITIES.index(event.severity)
             self.debouncer.adopt(cell, event.t_onset, event.t_raised, event.t)
 
     def disown(self, slots: list[int]) -> None:
@@ -143,10 +149,14 @@ class Watch:
     def snapshot(self) -> dict[str, Any]:
         """Counts and cells."""
         pairs = self.pairs.snapshot() if self.pairs is not None else None
-        return {"pairs": pairs, "debouncer": self.debouncer.snapshot(self._cells)}
+        n = self._cells
+        said = {"t": self._said_t[:n], "severity": self._said_severity[:n]}
+        return {"pairs": pairs, "debouncer": self.debouncer.snapshot(n), "said": said}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Take over a snapshot."""
         if self.pairs is not None:
             self.pairs.restore(state["pairs"])
         self.debouncer.restore(state["debouncer"])
+        n = min(len(state["said"]["t"]), len(self._said_t))
+        self._said_t[:n], self._said_severity[:n] = state["said"]["t"][:n], state["said"]["severity"][:n]

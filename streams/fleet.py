@@ -73,6 +73,8 @@ class Fleet:
         self.slot_of: dict[str, int] = {}
         self.ids: list[str] = [""] * capacity
         self.callsign: list[str] = [""] * capacity
+        # since when we have been listening without a break: after a restart, not longer than that
+        self.listening_since = -np.inf
         # newest sample on its way to each slot, whether or not a tick has taken it in yet
         self.expected_t: F8 = np.full(capacity, -np.inf)
         self.last_t: F8 = np.full((len(Kind), capacity), -np.inf)
@@ -103,6 +105,13 @@ class Fleet:
         self.slot_of[name] = slot
         self.ids[slot] = name
         return slot
+
+    def call(self, callsigns: dict[str, str]) -> None:
+        """Note the callsigns of vehicles that have a slot."""
+        for name, callsign in callsigns.items():
+            slot = self.slot_of.get(name)
+            if slot is not None:
+                self.callsign[slot] = callsign
 
     def expect(self, slot_of_vid: I4, vid: I4, t: F8) -> I4:
         """The slots of samples that are on their way here, so that their rows are not given away meanwhile."""

@@ -101,22 +101,27 @@ class AiomqttConnection:
         if line is None:
             raise ConnectionError("connection lost")
 
+        def decrypted() -> bool:
+            # bytes that TLS has already taken off the socket do not wake the event loop
+            return isinstance(line, ssl.SSLSocket) and line.pending() > 0
+
         def listen() -> None:
             if paho.socket() is line:
                 loop.add_reader(line.fileno(), read)
+                if decrypted():
+                    read()
 
         def read() -> None:
+            rest_s = 0.0
             for _ in range(PACKETS_PER_TURN):
                 before = self._received
                 if paho.loop_read():
                     return  # lost: paho has told aiomqtt
-                # bytes that TLS has already taken off the socket do not wake the event loop
-                decrypted = isinstance(line, ssl.SSLSocket) and line.pending() > 0
-                if self._received == before and not decrypted:
-                    loop.remove_reader(line.fileno())
-                    loop.call_later(GATHER_S, listen)
-                    return
-            loop.call_soon(read)
+                if self._received == before and not decrypted():
+                    rest_s = GATHER_S
+                    break
+            loop.remove_reader(line.fileno())
+            loop.call_later(rest_s, listen)
 
         listen()
 

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 import numpy as np
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 
 from watchkeeper.daemon.exits import exits
 from watchkeeper.daemon.progress import shown
@@ -98,7 +98,8 @@ def main(args: argparse.Namespace) -> int:
         f"{found['path']}: {found['format']}, {found['size_bytes']:,} bytes, "
         f"{found['samples']:,} samples of {found['vehicles']:,} vehicles"
     )
-    table = Table("stream", "vehicles", "samples", "from", "to", "seconds", "Hz each", "fields", box=None)
+    headings = ("stream", "vehicles", "samples", "from", "to", "seconds", "Hz each")
+    table = Table(*(Column(name, no_wrap=True) for name in headings), box=None, pad_edge=False)
     for word, stream in found["streams"].items():
         table.add_row(
             word,
@@ -108,10 +109,11 @@ def main(args: argparse.Namespace) -> int:
             clock(stream["t_last"]),
             f"{stream['seconds']:,.1f}",
             "" if stream["rate_hz"] is None else f"{stream['rate_hz']:g}",
-            " ".join(stream["fields"]),
         )
     console = Console(highlight=False, soft_wrap=True)
     console.print(title, markup=False)
     console.print(table)
+    for word, stream in found["streams"].items():
+        console.print(f"{word} fields: {' '.join(stream['fields'])}", markup=False)
     console.print("problems: " + ("; ".join(found["problems"]) or "none"), markup=False)
     return 0

@@ -21,14 +21,14 @@ from watchkeeper.config.schema import Config
 from watchkeeper.daemon.exits import INTERRUPTED, exits, fail, mqtt_url
 from watchkeeper.daemon.progress import shown
 from watchkeeper.daemon.terminal import line_of
-from watchkeeper.detectors.alarms import AlarmEvent, encode_event
+from watchkeeper.detectors.alarms import UPDATED, AlarmEvent, encode_event
 from watchkeeper.streams.pacing import Pacer, SystemClock, paced, parse_speed
 from watchkeeper.streams.source import Source, open_log
 
 HELP = "Run recorded logs (.wklog, .csv, .csv.gz) through the pipeline, or publish their samples to a broker."
 EXAMPLES = """\
 examples:
-  watchkeeper replay flight.wklog                                   alarms as lines on the terminal
+  watchkeeper replay flight.wklog                                   alarms as lines, without repeats
   watchkeeper replay flight.wklog --alarms alarms.jsonl --summary summary.json
   watchkeeper replay north.wklog south.csv.gz --speed 50            several logs, merged by time
   watchkeeper replay flight.wklog --to-mqtt mqtt://127.0.0.1:1883 --speed 1
@@ -104,7 +104,9 @@ def _publish(args: argparse.Namespace, config: Config, sources: Sequence[Source]
 def _judge(args: argparse.Namespace, config: Config, sources: Sequence[Source]) -> int:
     # here, not above: the numeric libraries take a second, which a wrong argument need not wait for
     from watchkeeper.daemon.replay import Replay, read_logs  # noqa: PLC0415
+    from watchkeeper.detectors.warmup import warm_up  # noqa: PLC0415
 
+    warm_up(config)
     interrupted = False
     with ExitStack() as stack:
         on_event = stack.enter_context(_alarm_sink(args.alarms))
@@ -161,7 +163,15 @@ def _alarm_sink(path: Path | None) -> Iterator[Callable[[AlarmEvent], None]]:
     if path is None:
         # in a pipe a line is a line, however long
         console = Console(highlight=False, soft_wrap=True)
-        yield lambda event: console.print(line_of(event))
+        severity: dict[str, str] = {}
+
+        def show(event: AlarmEvent) -> None:
+            # an active alarm repeats itself with fresh numbers: only a change of severity is news here
+            if event.state != UPDATED or severity[event.id] != event.severity:
+                console.print(line_of(event))
+            severity[event.id] = event.severity
+
+        yield show
         return
     with _output(path) as file:
 

@@ -16,7 +16,8 @@ from watchkeeper.streams.simulate.traffic import Traffic
 
 # Busy core-area airspace at midday, all levels together; the area is as large as the number of aircraft asks for.
 DENSITY_PER_NM2 = 0.002
-MAX_SIDE_NM = 3000.0  # of the square area; with more aircraft than fill it, traffic becomes denser
+# Of the square area: a handful of aircraft still have room to fly, and very many become denser instead of polar.
+MIN_SIDE_NM, MAX_SIDE_NM = 60.0, 3000.0
 CENTRE_LAT, CENTRE_LON = 48.0, 9.0
 AIRWAYS_DEG = (55.0, 125.0, 235.0, 305.0)
 AIRWAY_SPREAD_DEG = 20.0
@@ -35,7 +36,7 @@ class Airspace:
     def __init__(self, rng: np.random.Generator, n: int) -> None:
         self.traffic = Traffic(n, int(rng.integers(1 << 24)))
         self._rng = rng
-        half_nm = min(math.sqrt(n / DENSITY_PER_NM2), MAX_SIDE_NM) / 2.0
+        half_nm = min(max(math.sqrt(n / DENSITY_PER_NM2), MIN_SIDE_NM), MAX_SIDE_NM) / 2.0
         self._half_lat = half_nm / 60.0
         self._half_lon = min(half_nm / 60.0 / math.cos(math.radians(CENTRE_LAT)), 179.0)
         self._cruise_tas_kt: F8 = np.zeros(n)

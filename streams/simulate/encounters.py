@@ -73,7 +73,7 @@ class Encounter:
 class DemoEncounters:
     """The Pilot of the demo: once in each cycle a pair flies at each other, sees the alarm, and turns away in time."""
 
-    CYCLE_S, APPEAR_S, TURN_S, VANISH_S = 90, 0, 13, 80
+    CYCLE_S, APPEAR_S, TURN_S, VANISH_S = 90, 0, 18, 80
     TCPA_S = 100.0  # at first sight, within the default look-ahead of 120 s
 
     def __init__(self, rng: np.random.Generator, n: int) -> None:

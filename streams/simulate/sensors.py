@@ -50,7 +50,7 @@ class Errors:
     gps_fine: float = 0.03  # m, white, on each fix
     gps_velocity: float = 0.08  # m/s, white; half as much again vertically
     gps_latency_s: tuple[float, float] = (0.1, 0.2)
-    gps_jitter_s: float = 0.01
+    gps_jitter_s: float = 0.02
     gap_every_s: float = 300.0  # mean time between gaps of the GPS; 0: none
     gap_s: tuple[float, float] = (0.5, 2.0)  # under the 3 s after which silence is an alarm
     imu_lost: float = 0.001  # share of samples

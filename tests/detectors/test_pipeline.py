@@ -186,6 +186,15 @@ def test_a_snapshot_anywhere_goes_on_with_the_same_bytes(cut, chunk):
     assert lines(found + second.finish()) == expected
 
 
+def test_time_spent_away_is_not_held_against_anybody():
+    first = Pipeline(SMALL)
+    first.feed(batch_of([gps("d", 10.0 + 0.2 * i) for i in range(60)]))
+    second = Pipeline(SMALL)
+    second.restore(copy.deepcopy(first.snapshot()))
+    more = [gps("d", 40.0 + 0.2 * i) for i in range(60)]
+    assert second.feed(batch_of(more)) + second.finish() == []
+
+
 def test_after_a_crash_an_alarm_keeps_its_id_is_not_raised_twice_and_clears_once():
     rows = converging(120)
     whole = Pipeline(SMALL)

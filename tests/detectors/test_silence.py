@@ -73,8 +73,9 @@ def test_after_a_restart_nobody_was_silent_while_we_were_away(bench):
     copy = bench(Silence)
     copy.fleet.restore(b.fleet.snapshot())
     copy.detector.restore(b.detector.snapshot())
+    copy.fleet.listening_since = 69.0
     (ev,) = copy.tick(70.0)
     assert ev.score[0] < 1.0
-    (ev,) = copy.tick(73.0)
+    (ev,) = copy.tick(72.0)
     assert ev.score[0] >= 1.0
     np.testing.assert_array_equal(ev.a, [0])

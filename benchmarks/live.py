@@ -1,0 +1,262 @@
+"""The daemon under load, end to end: loss, CPU, and the time from a published sample to the published alarm.
+
+    watchkeeper bench live --transport gmqtt --rate 20000 --seconds 60
+    watchkeeper bench live --transport-only
+
+Three processes beside this one: a broker, the daemon as `watchkeeper run`, and the load (load.py), which every
+PROBE_S puts a fresh pair of aircraft on collision course. The alarm of that pair, as a subscriber sees it, ends the
+measurement that the second aircraft's sample began. Debouncing is off (one epoch raises); what remains is the wait
+for the tick and for stragglers (`--tick`, `--lateness`), and the machinery.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import aiohttp
+import msgspec
+import numpy as np
+from prometheus_client.parser import text_string_to_metric_families
+
+from watchkeeper.benchmarks import load, transport
+from watchkeeper.config.schema import Broker
+from watchkeeper.daemon.broker import EmbeddedBroker, free_port
+from watchkeeper.detectors.alarms import RAISED, AlarmEvent
+from watchkeeper.streams.messages import Drop
+from watchkeeper.streams.transport import make_transport
+
+PROBE_S = 0.1
+# A first start compiles every kernel.
+READY_TIMEOUT_S = 180.0
+# After the load has ended: for what is still on its way.
+SETTLE_S = 5.0
+# The promise: publish to alarm, 99 of 100 times.
+P99_LIMIT_MS = 100.0
+
+CONFIG = """\
+[broker]
+url = "{url}"
+transport = "{transport}"
+[time]
+tick_s = {tick}
+lateness_s = {lateness}
+[detectors.conflict.debounce]
+n = 1
+m = 1
+[sinks]
+state_dir = "{folder}/state"
+terminal = false
+[http]
+port = {http_port}
+[log]
+level = "warning"
+"""
+
+
+@dataclass(slots=True)
+class Result:
+    """What one run showed."""
+
+    sent: int
+    accepted: int
+    drops: dict[str, int]
+    seconds: float
+    cpu_percent: float
+    load_cpu_percent: float
+    probes: int
+    latencies_ms: list[float]
+
+    @property
+    def lost(self) -> int:
+        """Messages that the broker took and the daemon never counted."""
+        return self.sent - self.accepted - sum(self.drops.values())
+
+    @property
+    def good(self) -> bool:
+        """Whether the promises hold: nothing lost or dropped, every probe alarmed, in time."""
+        whole = self.accepted == self.sent and len(self.latencies_ms) == self.probes > 0
+        return whole and float(np.percentile(self.latencies_ms, 99)) < P99_LIMIT_MS
+
+
+class Collector:
+    """Subscribes to the alarms and notes when each conflict was raised."""
+
+    def __init__(self) -> None:
+        self.raised: dict[str, float] = {}
+        self.events: Counter[tuple[str, str]] = Counter()
+
+    def on_message(self, _topic: str, payload: bytes) -> None:
+        """An alarm event, or the empty message that ends a retained one."""
+        now = time.time()
+        if payload:
+            event = msgspec.json.decode(payload, type=AlarmEvent)
+            self.events[event.kind, event.state] += 1
+            if event.kind == "conflict" and event.state == RAISED:
+                self.raised.setdefault("~".join(event.subjects), now)
+
+
+@asynccontextmanager
+async def _subscribed(url: str, collector: Collector) -> AsyncIterator[None]:
+    up = asyncio.Event()
+    line = make_transport(
+        Broker(url=url, client_id="bench-collector", session_expiry_s=0),
+        subscribe=["watchkeeper/alarm/#"],
+        on_message=collector.on_message,
+        on_connect=up.set,
+    )
+    task = asyncio.create_task(line.run())
+    try:
+        await asyncio.wait_for(up.wait(), 10)
+        yield
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+
+
+@asynccontextmanager
+async def _daemon(options: argparse.Namespace, url: str, http_port: int) -> AsyncIterator[int]:
+    """`watchkeeper run` in a process of its own; gives its pid once it is ready."""
+    with tempfile.TemporaryDirectory(prefix="watchkeeper-bench-") as folder:
+        path = Path(folder) / "bench.toml"
+        path.write_text(CONFIG.format(url=url, folder=folder, http_port=http_port, **vars(options)))
+        code = "import sys; from watchkeeper.daemon.cli import main; sys.exit(main())"
+        process = await asyncio.create_subprocess_exec(sys.executable, "-c", code, "run", "-c", str(path))
+        try:
+            async with asyncio.timeout(READY_TIMEOUT_S):
+                while not await _get(http_port, "/readyz"):
+                    if process.returncode is not None:
+                        raise RuntimeError(f"the daemon ended with exit code {process.returncode}")
+                    await asyncio.sleep(0.1)
+            yield process.pid
+        finally:
+            with suppress(ProcessLookupError):
+                process.terminate()
+            await process.wait()
+
+
+async def _get(port: int, page: str) -> str:
+    """The page, or nothing when the answer is not 200."""
+    try:
+        async with aiohttp.ClientSession() as http, http.get(f"http://127.0.0.1:{port}{page}") as answer:
+            return await answer.text() if answer.status == 200 else ""
+    except aiohttp.ClientError:
+        return ""
+
+
+async def _counts(port: int) -> tuple[int, dict[str, int]]:
+    """Samples accepted, and samples refused by reason, of the ADS-B stream and of unreadable topics."""
+    accepted, drops = 0, Counter[str]()
+    for family in text_string_to_metric_families(await _get(port, "/metrics")):
+        for sample in family.samples:
+            if sample.name == "watchkeeper_samples_total" and sample.labels["stream"] == "adsb":
+                accepted = int(sample.value)
+            if sample.name == "watchkeeper_drops_total" and sample.value:
+                drops[sample.labels["reason"]] += int(sample.value)
+    return accepted, dict(drops)
+
+
+def _cpu_s(pid: int) -> float:
+    """User and system time of a process so far."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+async def run(options: argparse.Namespace) -> Result:
+    """One load through one daemon."""
+    http_port, collector = free_port(), Collector()
+    async with (
+        EmbeddedBroker() as broker,
+        _subscribed(broker.url, collector),
+        _daemon(options, broker.url, http_port) as pid,
+    ):
+        command = load.command(broker.port, options, probe_s=PROBE_S)
+        before_s = _cpu_s(pid)
+        process = await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.PIPE)
+        report = json.loads((await process.communicate())[0])
+        cpu_s = _cpu_s(pid) - before_s
+        deadline = time.monotonic() + SETTLE_S
+        while True:
+            accepted, drops = await _counts(http_port)
+            arrived = accepted + sum(drops.values()) >= report["sent"] and len(collector.raised) >= len(
+                report["probes"]
+            )
+            if arrived or time.monotonic() > deadline:
+                break
+            await asyncio.sleep(0.2)
+    seconds = report["seconds"]
+    latencies_ms = [
+        (collector.raised[pair] - sent_at) * 1000
+        for pair, sent_at in report["probes"].items()
+        if pair in collector.raised
+    ]
+    return Result(
+        sent=report["sent"],
+        accepted=accepted,
+        drops=drops,
+        seconds=seconds,
+        cpu_percent=100 * cpu_s / seconds,
+        load_cpu_percent=100 * report["cpu_s"] / seconds,
+        probes=len(report["probes"]),
+        latencies_ms=latencies_ms,
+    )
+
+
+def show(options: argparse.Namespace, result: Result) -> str:
+    """The result as a table."""
+    p50, p99, worst = np.percentile(result.latencies_ms or [np.nan], (50, 99, 100))
+    others = {reason: count for reason, count in result.drops.items() if reason != Drop.LATE}
+    rows = {
+        "transport, encoding, QoS": f"{options.transport}, {options.encoding}, {options.qos}",
+        "rate": f"{result.sent / result.seconds:,.0f} msg/s for {result.seconds:.1f} s, {options.vehicles:,} aircraft",
+        "sent": f"{result.sent:,}",
+        "accepted": f"{result.accepted:,}",
+        "lost": f"{result.lost:,}",
+        "late": f"{result.drops.get(Drop.LATE, 0):,}",
+        "dropped otherwise": ", ".join(f"{reason} {count:,}" for reason, count in others.items()) or "0",
+        "daemon CPU": f"{result.cpu_percent:.0f} % of a core",
+        "load generator CPU": f"{result.load_cpu_percent:.0f} % of a core",
+        "alarms seen": f"{len(result.latencies_ms):,} of {result.probes:,} pairs",
+        "publish to alarm": f"p50 {p50:.1f} ms, p99 {p99:.1f} ms, max {worst:.1f} ms",
+        "of which the tick": f"up to {1000 * (options.tick + options.lateness):.0f} ms (tick and lateness)",
+    }
+    return "\n".join(f"{name:26} {value}" for name, value in rows.items())
+
+
+def main(argv: list[str]) -> int:
+    """Run the benchmark; 0 when nothing was lost and the alarms came in time."""
+    parser = argparse.ArgumentParser(
+        prog="watchkeeper bench live", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--transport", choices=("aiomqtt", "gmqtt"), default="aiomqtt")
+    parser.add_argument("--rate", type=float, default=5000.0, help="messages per second")
+    parser.add_argument("--seconds", type=float, default=10.0)
+    parser.add_argument("--vehicles", type=int, default=2000, help="aircraft that take turns")
+    parser.add_argument("--encoding", choices=("json", "msgpack"), default="msgpack")
+    parser.add_argument("--qos", type=int, choices=(0, 1), default=1)
+    parser.add_argument("--tick", type=float, default=0.05, help="time.tick_s of the daemon")
+    parser.add_argument("--lateness", type=float, default=0.02, help="time.lateness_s of the daemon")
+    parser.add_argument("--transport-only", action="store_true", help="CPU per message of the transports, no daemon")
+    options = parser.parse_args(argv)
+    if options.transport_only:
+        costs = asyncio.run(transport.measure_all(options))
+        print(transport.table(costs))
+        return 0 if all(cost.lost == 0 for cost in costs) else 1
+    result = asyncio.run(run(options))
+    print(show(options, result))
+    return 0 if result.good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

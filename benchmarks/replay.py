@@ -1,0 +1,158 @@
+"""Speed and memory of a replay: `.wklog` → pipeline with all detectors → alarms file, pinned to one core.
+
+    watchkeeper bench replay [--rounds 5] [--aircraft 1000] [--drones 200] [--seconds 600 40]
+
+Two logs are simulated, ADS-B at 1 Hz and IMU at 100 Hz with GPS at 5 Hz, each in two lengths. The speed is that of
+the replay command itself, without starting Python and loading compiled kernels, which is printed beside it. Peak
+memory of the short and the four times longer log says whether it grows with length. The baseline is the plain way:
+decode each sample from MessagePack into a dict and keep the latest per vehicle, on the same samples and core.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import msgspec
+
+from watchkeeper.streams.codec import encode_sample
+from watchkeeper.streams.messages import FIELDS
+from watchkeeper.streams.simulate import simulate
+from watchkeeper.streams.source import open_log
+from watchkeeper.streams.wklog import LogWriter
+
+LONGER = 4
+BASELINE_SAMPLES = 100_000
+# One core means one thread in every library that would take more.
+ONE_THREAD = dict.fromkeys(("NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One kind of log to measure."""
+
+    title: str
+    scenario: str
+    vehicles: int
+    rate_hz: float
+    seconds: float
+    target_per_s: int
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One replay in a process of its own."""
+
+    samples: int
+    wall_s: float
+    total_s: float
+    peak_mb: float
+
+
+def main(argv: Sequence[str]) -> int:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(prog="watchkeeper bench replay", description=(__doc__ or "").split("\n", 1)[0])
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--aircraft", type=int, default=1000)
+    parser.add_argument("--drones", type=int, default=200)
+    parser.add_argument("--seconds", type=float, nargs=2, default=(600.0, 40.0), metavar=("ADSB", "IMU"))
+    args = parser.parse_args(argv)
+    cases = [
+        Case("ADS-B 1 Hz", "random", args.aircraft, 1.0, args.seconds[0], 500_000),
+        Case("IMU 100 Hz + GPS 5 Hz", "drones", args.drones, 100.0, args.seconds[1], 1_000_000),
+    ]
+    core = max(os.sched_getaffinity(0))
+    print(f"one core of {os.cpu_count()} (number {core}), load before {os.getloadavg()[0]:.2f}, {args.rounds} rounds")
+    with tempfile.TemporaryDirectory() as folder:
+        for case in cases:
+            _measure(case, Path(folder), core, args.rounds)
+    return 0
+
+
+def _measure(case: Case, folder: Path, core: int, rounds: int) -> None:
+    short = _log(case, folder / f"{case.scenario}-short.wklog", case.seconds / LONGER)
+    long = _log(case, folder / f"{case.scenario}-long.wklog", case.seconds)
+    _replay(short, folder, core)  # compiles the kernels, if this is the first run after an installation
+    short_run = _replay(short, folder, core)
+    runs = [_replay(long, folder, core) for _ in range(rounds)]
+    rates = sorted(run.samples / run.wall_s for run in runs)
+    rate = median(rates)
+    start_s = median(run.total_s - run.wall_s for run in runs)
+    baseline_us = float(_pinned(core, [__file__, str(long)])) * 1e6
+    peak_mb = max(run.peak_mb for run in runs)
+    print(f"\n{case.title}, {case.vehicles:,} vehicles: {runs[0].samples:,} samples, {long.stat().st_size:,} bytes")
+    print(
+        f"  replay      {rate:>12,.0f} samples/s  ({rates[0]:,.0f} to {rates[-1]:,.0f}), {1e6 / rate:.2f} us/sample; "
+        f"target {case.target_per_s:,}: {'met' if rate >= case.target_per_s else 'missed'}; start-up {start_s:.1f} s"
+    )
+    print(
+        f"  plain loop  {1e6 / baseline_us:>12,.0f} samples/s, {baseline_us:.2f} us/sample, decoding only: "
+        f"the replay is {baseline_us * rate / 1e6:.1f} times as fast"
+    )
+    print(
+        f"  peak memory {short_run.peak_mb:,.0f} MB for {short_run.samples:,} samples, {peak_mb:,.0f} MB for "
+        f"{LONGER} times as many: {peak_mb - short_run.peak_mb:+.0f} MB"
+    )
+
+
+def _log(case: Case, path: Path, seconds: float) -> Path:
+    simulation = simulate(case.scenario, seed=1, vehicles=case.vehicles, seconds=seconds, rate_hz=case.rate_hz)
+    with LogWriter(path) as writer:
+        for batch in simulation.batches():
+            writer.write(batch)
+    return path
+
+
+def _replay(log: Path, folder: Path, core: int) -> Run:
+    command = ["-m", "watchkeeper.daemon.cli", "replay", str(log), "--alarms", str(folder / "alarms.jsonl")]
+    began_s = time.perf_counter()
+    summary: dict[str, Any] = msgspec.json.decode(_pinned(core, [*command, "--summary", "-", "--timing"]))
+    total_s = time.perf_counter() - began_s
+    timing = summary["timing"]
+    return Run(sum(summary["samples"].values()), timing["wall_s"], total_s, timing["peak_rss_mb"])
+
+
+def _pinned(core: int, arguments: Sequence[str]) -> bytes:
+    """What a Python process on this one core prints."""
+    done = subprocess.run(
+        [sys.executable, *arguments],
+        env={**os.environ, **ONE_THREAD},
+        preexec_fn=lambda: os.sched_setaffinity(0, {core}),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        check=False,
+    )
+    if done.returncode:
+        raise RuntimeError(f"{' '.join(arguments)} failed:\n{done.stderr.decode()}")
+    return done.stdout
+
+
+def baseline(log: Path) -> float:
+    """Seconds per sample of the plain way: one MessagePack message per sample into a dict per vehicle."""
+    messages: list[tuple[str, bytes]] = []
+    for batch in open_log(log).batches():
+        for kind, cols in batch.kinds.items():
+            names = [field.name for field in FIELDS[kind]]
+            for vid, t, row in zip(cols.vid.tolist(), cols.t.tolist(), cols.data.T.tolist(), strict=True):
+                values = dict(zip(names, row, strict=True))
+                messages.append((batch.ids[vid], encode_sample(kind, t, values, encoding="msgpack")))
+        if len(messages) >= BASELINE_SAMPLES:
+            break
+    latest: dict[str, dict[str, Any]] = {}
+    began_s = time.perf_counter()
+    for name, payload in messages:
+        latest.setdefault(name, {}).update(msgspec.msgpack.decode(payload))
+    return (time.perf_counter() - began_s) / len(messages)
+
+
+if __name__ == "__main__":
+    print(baseline(Path(sys.argv[1])))

@@ -1,0 +1,221 @@
+"""A real broker, a listener that remembers, and the daemon as a process: what the daemon's tests are made of."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import paho.mqtt.client as paho
+import pytest
+
+from watchkeeper.config.loader import load
+from watchkeeper.config.schema import Config
+from watchkeeper.daemon.broker import EmbeddedBroker
+
+PATIENCE_S = 30.0
+
+
+def _wait_for(what: Callable[[], Any], timeout_s: float = PATIENCE_S) -> Any:
+    """The first true answer of `what`."""
+    end = time.monotonic() + timeout_s
+    while time.monotonic() < end:
+        if answer := what():
+            return answer
+        time.sleep(0.01)
+    raise AssertionError(f"not within {timeout_s} s")
+
+
+class RunningBroker:
+    """An EmbeddedBroker on a loop of its own, so that tests may be synchronous and may restart it."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        threading.Thread(target=self._loop.run_forever, daemon=True).start()
+        self._broker = EmbeddedBroker()
+        self._call(self._broker.__aenter__())
+        self.port = self._broker.port
+        self.url = self._broker.url
+
+    def _call(self, work: Any) -> None:
+        asyncio.run_coroutine_threadsafe(work, self._loop).result(PATIENCE_S)
+
+    def stop(self) -> None:
+        self._call(self._broker.__aexit__(None, None, None))
+
+    def start(self) -> None:
+        self._broker = EmbeddedBroker(port=self.port)
+        self._call(self._broker.__aenter__())
+
+    def close(self) -> None:
+        self.stop()
+        self._loop.call_soon_threadsafe(self._loop.stop)
+
+
+class Listener:
+    """Subscribes to everything we publish, keeps every message, and publishes telemetry by hand."""
+
+    def __init__(self, port: int, topic: str = "watchkeeper/#") -> None:
+        self.messages: list[tuple[str, bytes, bool]] = []
+        ready = threading.Event()
+        self._client = paho.Client(paho.CallbackAPIVersion.VERSION2)
+        self._client.on_message = lambda _c, _u, m: self.messages.append((m.topic, m.payload, m.retain))
+        self._client.on_subscribe = lambda *_: ready.set()
+        self._client.on_connect = lambda *_: self._client.subscribe(topic, qos=1)
+        self._client.connect("127.0.0.1", port)
+        self._client.loop_start()
+        assert ready.wait(PATIENCE_S)
+
+    def send(self, topic: str, payload: bytes | dict[str, Any]) -> None:
+        data = payload if isinstance(payload, bytes) else json.dumps(payload).encode()
+        info = self._client.publish(topic, data, qos=1)
+        info.wait_for_publish(PATIENCE_S)
+
+    def fixes(self, names: str, first_t: int, last_t: int) -> None:
+        """One GPS fix a second from each of these drones, which stand still."""
+        for t in range(first_t, last_t + 1):
+            for name in names.split():
+                self.send(f"telemetry/gps/{name}", {"t": t, "gps_x": 0, "gps_y": 0, "gps_z": 0})
+
+    def alarms(self, state: str | None = None) -> list[dict[str, Any]]:
+        found = [json.loads(p) for topic, p, _ in self.messages if topic.startswith("watchkeeper/alarm/") and p]
+        return [a for a in found if state in (None, a["state"])]
+
+    def retained(self) -> dict[str, dict[str, Any]]:
+        """What somebody who comes now is told, by topic."""
+        other = Listener(int(self._client.port), "watchkeeper/alarm/#")
+        try:
+            time.sleep(0.2)  # no message says that there are no more
+            return {topic: json.loads(payload) for topic, payload, kept in other.messages if kept and payload}
+        finally:
+            other.close()
+
+    def status(self) -> dict[str, Any] | None:
+        found = [json.loads(p) for topic, p, _ in self.messages if topic == "watchkeeper/status"]
+        return found[-1] if found else None
+
+    def close(self) -> None:
+        self._client.disconnect()
+        self._client.loop_stop()
+
+
+class Daemon:
+    """`watchkeeper run` as a process."""
+
+    def __init__(self, config: Path, log: Path) -> None:
+        self._log = log
+        env = {k: v for k, v in os.environ.items() if not k.startswith("WATCHKEEPER_")}
+        with log.open("ab") as stderr:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "watchkeeper.daemon.cli", "run", "-c", str(config)],
+                stdout=subprocess.PIPE, stderr=stderr, env=env, text=True,
+            )  # fmt: skip
+
+    @property
+    def log(self) -> str:
+        return self._log.read_text()
+
+    def end(self, number: int = signal.SIGTERM) -> int:
+        if self.process.poll() is None:
+            self.process.send_signal(number)
+        try:
+            return self.process.wait(PATIENCE_S)
+        finally:
+            self.process.kill()
+
+
+@pytest.fixture(scope="session")
+def wait_for() -> Callable[..., Any]:
+    """`wait_for(lambda: …)`: the first true answer."""
+    return _wait_for
+
+
+@pytest.fixture
+def listen() -> Iterator[Callable[[int], Listener]]:
+    """`listen(port)`: somebody who hears everything on that broker."""
+    ears: list[Listener] = []
+
+    def start(port: int) -> Listener:
+        ears.append(Listener(port))
+        return ears[-1]
+
+    yield start
+    for ear in ears:
+        ear.close()
+
+
+@pytest.fixture(scope="session")
+def _shared_broker() -> Iterator[RunningBroker]:
+    running = RunningBroker()
+    yield running
+    running.close()
+
+
+@pytest.fixture
+def own_broker() -> Iterator[RunningBroker]:
+    """A broker that the test may stop and start."""
+    running = RunningBroker()
+    yield running
+    running.close()
+
+
+@pytest.fixture
+def broker(_shared_broker: RunningBroker) -> Iterator[RunningBroker]:
+    """A broker without retained messages."""
+    yield _shared_broker
+    cleaner = Listener(_shared_broker.port, "#")
+    time.sleep(0.1)
+    for topic in {topic for topic, payload, kept in cleaner.messages if kept and payload}:
+        cleaner._client.publish(topic, b"", qos=1, retain=True).wait_for_publish(PATIENCE_S)
+    cleaner.close()
+
+
+@pytest.fixture
+def listener(broker: RunningBroker, listen: Callable[[int], Listener]) -> Listener:
+    """Somebody who hears everything."""
+    return listen(broker.port)
+
+
+# Event time is driven by the samples alone, a stream is silent after 3 s, ticks do not wait for stragglers.
+SETTINGS: dict[str, Any] = {
+    "time": {"lateness_s": 0.0, "idle_timeout_s": 3600.0},
+    "http": {"port": 0},
+    "fleet": {"max_vehicles": 100},
+    "detectors": {"conflict": {"max_pairs": 1000}, "silence": {"factor": 2.0}},
+    "sinks": {"terminal": False, "journal_fsync": False},
+}
+
+
+@pytest.fixture
+def configure(tmp_path: Path) -> Callable[..., Config]:
+    """Settings for an App in this process: `configure(url, time={…})`."""
+
+    def make(url: str, **sections: dict[str, Any]) -> Config:
+        merged = {name: {**SETTINGS.get(name, {}), **sections.get(name, {})} for name in {*SETTINGS, *sections}}
+        merged["broker"] = {"url": url, "session_expiry_s": 0, "reconnect_min_s": 0.05, **merged.get("broker", {})}
+        merged["sinks"] = {"state_dir": str(tmp_path / "state"), **merged["sinks"]}
+        return load(None, env={}, overrides=merged)
+
+    return make
+
+
+@pytest.fixture
+def daemon(tmp_path: Path) -> Iterator[Callable[..., Daemon]]:
+    """Starts daemons on a configuration file, and ends them after the test."""
+    started: list[Daemon] = []
+
+    def start(config: Path) -> Daemon:
+        started.append(Daemon(config, tmp_path / f"daemon-{len(started)}.log"))
+        return started[-1]
+
+    yield start
+    for each in started:
+        each.end(signal.SIGKILL)
