@@ -127,8 +127,7 @@ def _pinned(core: int, arguments: Sequence[str]) -> bytes:
         [sys.executable, *arguments],
         env={**os.environ, **ONE_THREAD},
         preexec_fn=lambda: os.sched_setaffinity(0, {core}),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
+        capture_output=True,
         check=False,
     )
     if done.returncode:

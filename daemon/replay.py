@@ -21,7 +21,6 @@ from watchkeeper.detectors.alarms import AlarmEvent
 from watchkeeper.detectors.base import Evidence, Window
 from watchkeeper.detectors.pipeline import Pipeline
 from watchkeeper.streams.batch import Batch
-from watchkeeper.streams.chunks import merge_by_time, rechunk
 from watchkeeper.streams.source import Source
 
 # Digits after the point in a trace: a micrometre and a microsecond, so that rounding never decides a comparison.
@@ -43,14 +42,6 @@ class TraceLine(msgspec.Struct):
 
 
 _NUMBERS = TraceLine.__struct_fields__[3:-1]
-
-
-def read_logs(
-    sources: Sequence[Source], *, chunk: int | None = None, start: float = -math.inf, stop: float = math.inf
-) -> Iterator[Batch]:
-    """The samples of all logs as one stream; in batches of `chunk` samples if that is given."""
-    merged = merge_by_time([source.batches(start=start, stop=stop) for source in sources])
-    return merged if chunk is None else rechunk(merged, chunk)
 
 
 class Replay:

@@ -25,12 +25,12 @@ from watchkeeper.streams.batch import F8, I8
 SIGMA_99 = 2.576
 # 99 % level of each scaled channel before anything is learned, and the limits of learning, both from chi statistics
 # with room for correlated errors: position, velocity, vertical, position against velocity, drift.
-LEVEL_FIRST = (2.2, 2.2, 2.4, 3.5, 5.0)
+LEVEL_FIRST = (2.2, 2.2, 2.4, 3.5, 4.5)
 LEVEL_MIN = (1.25, 1.25, 1.25, 2.0, 2.5)
 LEVEL_MAX = (4.4, 4.4, 4.8, 7.0, 10.0)
-# One exceedance raises the level by three percent; the steady fall balances that at one in a hundred. Slow, because an
+# One exceedance raises the level by five percent; the steady fall balances that at one in a hundred. Slow, because an
 # attack that stays under the threshold also teaches.
-LEVEL_UP, LEVEL_DOWN = 1.03, 0.9997
+LEVEL_UP, LEVEL_DOWN = 1.05, 0.9995
 # A vehicle at rest shows less than it will in flight, so it teaches nothing: m/s2 and m/s.
 ACTIVE_ACCEL, ACTIVE_SPEED = 0.5, 1.0
 # This many suspicious epochs in a row latch the verdict.
@@ -62,11 +62,11 @@ def scale_channels(row: Tables, par: Settings, distance: F8, sigma: F8, changed:
     # a simulator without noise repeats both sensors at rest: only an IMU that stands still under a moving GPS is stuck
     stuck = changed and status[IMU_VARIED] > STUCK_NOISY
     sigma[STUCK] = par.threshold * row.imu[I_STUCK_S] / STUCK_S if stuck else 0.0
-    # between the largest alone and the root of the sum: two channels at 0.85 of the threshold are enough together
+    # hardly more than the largest, because the channels share their errors: two at 0.92 of the threshold reach it
     total = 0.0
     for c in range(STUCK + 1):
-        total += sigma[c] ** 4
-    return math.sqrt(math.sqrt(total))
+        total += sigma[c] ** 8
+    return math.sqrt(math.sqrt(math.sqrt(total)))
 
 
 @njit(cache=True)

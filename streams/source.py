@@ -7,13 +7,14 @@ a file asks for them, so an adapter with an optional dependency costs nothing un
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol
 
 from watchkeeper.streams.batch import Batch
+from watchkeeper.streams.chunks import merge_by_time, rechunk
 
 
 class LogError(Exception):
@@ -92,3 +93,11 @@ def open_log(path: Path | str) -> Source:
         return source
     endings = ", ".join(suffix for f in FORMATS for suffix in f.suffixes)
     raise LogError(path, f"not a log that we can read (known endings: {endings})")
+
+
+def read_logs(
+    sources: Sequence[Source], *, chunk: int | None = None, start: float = -math.inf, stop: float = math.inf
+) -> Iterator[Batch]:
+    """The samples of all logs as one stream; in batches of `chunk` samples if that is given."""
+    merged = merge_by_time([source.batches(start=start, stop=stop) for source in sources])
+    return merged if chunk is None else rechunk(merged, chunk)

@@ -66,6 +66,7 @@ class Recording:
         self.connected = False
         self.messages = 0
         self.bad: Counter[str] = Counter()
+        self.stop = asyncio.Event()
         self._config = config
         self._writer = writer
         self._decoder = Decoder(config.topics, config.limits, self._refused)
@@ -81,13 +82,12 @@ class Recording:
         self.connected = True
 
     async def run(self, url: str | None, seconds: float | None) -> None:
-        """Until a signal comes or the time is up."""
-        stop = asyncio.Event()
+        """Until a signal comes, the time is up, or somebody sets `stop`."""
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM):
-            loop.add_signal_handler(number, stop.set)
+            loop.add_signal_handler(number, self.stop.set)
         if seconds is not None:
-            loop.call_later(seconds, stop.set)
+            loop.call_later(seconds, self.stop.set)
         transport = make_transport(
             guest(self._config.broker, url),
             subscribe=[f"{self._config.topics.telemetry}/#"],
@@ -96,9 +96,9 @@ class Recording:
         )
         running = asyncio.create_task(transport.run())
         try:
-            while not stop.is_set():
+            while not self.stop.is_set():
                 with suppress(TimeoutError):
-                    await asyncio.wait_for(stop.wait(), FLUSH_S)
+                    await asyncio.wait_for(self.stop.wait(), FLUSH_S)
                 self._take()
         finally:
             running.cancel()

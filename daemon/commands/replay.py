@@ -23,7 +23,7 @@ from watchkeeper.daemon.progress import shown
 from watchkeeper.daemon.terminal import line_of
 from watchkeeper.detectors.alarms import UPDATED, AlarmEvent, encode_event
 from watchkeeper.streams.pacing import Pacer, SystemClock, paced, parse_speed
-from watchkeeper.streams.source import Source, open_log
+from watchkeeper.streams.source import Source, open_log, read_logs
 
 HELP = "Run recorded logs (.wklog, .csv, .csv.gz) through the pipeline, or publish their samples to a broker."
 EXAMPLES = """\
@@ -88,7 +88,6 @@ def main(args: argparse.Namespace) -> int:
 
 def _publish(args: argparse.Namespace, config: Config, sources: Sequence[Source]) -> int:
     from watchkeeper.daemon.feed import publish  # noqa: PLC0415
-    from watchkeeper.daemon.replay import read_logs  # noqa: PLC0415
 
     batches = shown(read_logs(sources, chunk=args.chunk, start=args.start, stop=args.stop), sources, "publishing")
     pacer = Pacer(args.speed, SystemClock(), max_gap_s=config.time.gap_skip_s)
@@ -103,7 +102,7 @@ def _publish(args: argparse.Namespace, config: Config, sources: Sequence[Source]
 
 def _judge(args: argparse.Namespace, config: Config, sources: Sequence[Source]) -> int:
     # here, not above: the numeric libraries take a second, which a wrong argument need not wait for
-    from watchkeeper.daemon.replay import Replay, read_logs  # noqa: PLC0415
+    from watchkeeper.daemon.replay import Replay  # noqa: PLC0415
     from watchkeeper.detectors.warmup import warm_up  # noqa: PLC0415
 
     warm_up(config)

@@ -85,6 +85,16 @@ class Listener:
             for name in names.split():
                 self.send(f"telemetry/gps/{name}", {"t": t, "gps_x": 0, "gps_y": 0, "gps_z": 0})
 
+    def aircraft(self, first_t: int, last_t: int, *, turned: bool = False) -> None:
+        """Two aircraft that meet head-on at t = 1100 on the equator, each second; `turned`: they now fly apart."""
+        for t in range(first_t, last_t + 1):
+            for name, side in (("east", 1.0), ("west", -1.0)):
+                # 450 kt are an eighth of a mile per second
+                lon = side * 0.125 * (1100 - t) / 60
+                track = 270 - 180 * (side < 0) if not turned else 90 * (1 - side)
+                report = {"t": t, "lat": 0, "lon": lon, "alt_ft": 30000, "gs_kt": 450, "trk_deg": track, "vs_fpm": 0}
+                self.send(f"telemetry/adsb/{name}", report)
+
     def alarms(self, state: str | None = None) -> list[dict[str, Any]]:
         found = [json.loads(p) for topic, p, _ in self.messages if topic.startswith("watchkeeper/alarm/") and p]
         return [a for a in found if state in (None, a["state"])]

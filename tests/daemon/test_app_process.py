@@ -96,12 +96,54 @@ def test_a_killed_daemon_is_reported_offline_by_the_broker(listener: Any, write:
     wait_for(lambda: listener.status()["state"] == "offline")
 
 
+class Conflict:
+    """Two aircraft on collision course that turn away at t = 1020."""
+
+    topic = "watchkeeper/alarm/conflict/east~west"
+
+    @staticmethod
+    def up(listener: Any) -> None:
+        listener.aircraft(1000, 1008)
+
+    @staticmethod
+    def meanwhile(listener: Any) -> None:
+        listener.aircraft(1009, 1012)
+
+    @staticmethod
+    def still_up(listener: Any) -> None:
+        listener.aircraft(1013, 1016)
+
+    @staticmethod
+    def over(listener: Any) -> None:
+        listener.aircraft(1017, 1030, turned=True)
+
+
+class Silence:
+    """A drone that falls silent at t = 105 and speaks again at t = 126."""
+
+    topic = ALARM
+    up = staticmethod(raise_silence)
+
+    @staticmethod
+    def meanwhile(listener: Any) -> None:
+        listener.fixes("busy", 116, 120)
+
+    @staticmethod
+    def still_up(listener: Any) -> None:
+        listener.fixes("busy", 121, 125)
+
+    @staticmethod
+    def over(listener: Any) -> None:
+        listener.fixes("quiet busy", 126, 136)
+
+
 @pytest.mark.parametrize("snapshot", ["kept", "lost", "damaged"])
+@pytest.mark.parametrize("story", [Conflict, Silence])
 def test_after_kill_9_an_active_alarm_keeps_its_id_is_not_raised_again_and_clears_once(
-    listener: Any, write: Any, run: Any, wait_for: Any, tmp_path: Path, snapshot: str
+    listener: Any, write: Any, run: Any, wait_for: Any, tmp_path: Path, snapshot: str, story: Any
 ) -> None:
     process = run(write())
-    raise_silence(listener)
+    story.up(listener)
     [raised] = wait_for(lambda: listener.alarms("raised"))
     saved = tmp_path / "state" / "snapshot.msgpack"
     wait_for(saved.exists)
@@ -110,16 +152,18 @@ def test_after_kill_9_an_active_alarm_keeps_its_id_is_not_raised_again_and_clear
         saved.unlink()
     elif snapshot == "damaged":
         saved.write_bytes(saved.read_bytes()[:-10] + b"0123456789")
+    assert listener.retained() == {story.topic: raised}
 
     # what is published while nobody listens waits in our session
-    listener.fixes("busy", 116, 120)
+    story.meanwhile(listener)
     process = run(write())
     wait_for(lambda: "published again" in process.log)
-    assert listener.retained()[ALARM] == {**raised, "state": "updated"}
     assert ("snapshot ignored" in process.log) == (snapshot == "damaged")
+    story.still_up(listener)
+    wait_for(lambda: listener.retained()[story.topic]["state"] == "updated")
+    assert listener.retained()[story.topic]["id"] == raised["id"]
 
-    listener.fixes("busy", 121, 125)
-    listener.fixes("quiet busy", 126, 136)
+    story.over(listener)
     [cleared] = wait_for(lambda: listener.alarms("cleared"))
     wait_for(lambda: listener.retained() == {})
     assert process.end() == 0

@@ -284,3 +284,11 @@ def test_without_ahrs_no_attitude_is_reported_and_the_rest_is_the_same():
     for name, table in without.items():
         assert np.isnan(table[7:10]).all()
         np.testing.assert_array_equal(table[:7], with_ahrs[name][:7])
+
+
+def test_a_longer_demo_repeats_itself_with_other_aircraft_and_other_drones():
+    truth = simulate("demo", seconds=170.0).truth()
+    assert sum(v.get("role") == "pair" for v in truth["vehicles"].values()) == 4
+    jumps = [f["id"] for f in truth["faults"] if f["kind"] == "gps_bias"]
+    assert len(jumps) == len(set(jumps)) == 2
+    assert truth["pairs"] == []
