@@ -2,8 +2,8 @@
 
 Run as a process of its own (`python -m watchkeeper.benchmarks.load`), so that what is measured elsewhere is not
 what sending costs. Aircraft fly north in a wide formation and never conflict; every `probe_s` a fresh pair far
-away from them is sent head-on, and the wall time at which its second aircraft was written is noted. Prints one
-JSON object when done.
+away from them is sent head-on, and the wall time at which its last sample was written is noted. Prints one JSON
+object when done.
 """
 
 from __future__ import annotations
@@ -27,6 +27,8 @@ SLICE_S = 0.005
 GS_KT, ALT_FT = 450.0, 35_000.0
 # after the last message: time for the broker's last acknowledgements
 LINGER_S = 5.0
+# a conflict needs two reports of each aircraft
+PROBE_STEPS = 4
 _FIELDS = ("t", "lat", "lon", "alt_ft", "gs_kt", "trk_deg", "vs_fpm")
 
 
@@ -124,8 +126,12 @@ class Formation:
         return self._ids[rows], self._lat[rows] + flown_deg, self._lon[rows], np.zeros(count)
 
 
-def probe(k: int, half: int) -> tuple[NDArray[np.bytes_], F8, F8, F8]:
-    """The first or second aircraft of pair k: head-on, 19 NM apart, 77 s to the collision."""
+def probe(k: int, step: int) -> tuple[NDArray[np.bytes_], F8, F8, F8]:
+    """The next of the PROBE_STEPS samples of pair k: first one aircraft, then the other, then both again.
+
+    Head-on, 19 NM apart, 77 s to the collision; in the tenth of a second that this takes they move 20 m.
+    """
+    half = step % 2
     name = np.array([f"P{k:04d}{'AB'[half]}"], "S6")
     lat, lon = -50.0 + 0.5 * (k // 300), -170.0 + k % 300 + 0.5 * half
     return name, np.array([lat]), np.array([lon]), np.array([270.0 if half else 90.0])
@@ -153,7 +159,7 @@ async def publish(args: argparse.Namespace) -> dict[str, Any]:
     packets, formation = Packets(args.encoding, args.qos), Formation(args.vehicles, time.time())
     total = int(args.rate * args.seconds)
     probes: dict[str, float] = {}
-    probe_k, halves = 0, 0
+    steps = 0
     start = time.monotonic()
     while counts.sent < total:
         elapsed, now = time.monotonic() - start, time.time()
@@ -162,13 +168,12 @@ async def publish(args: argparse.Namespace) -> dict[str, Any]:
             # one aircraft never twice at one time, even after the machine held us up
             due = min(due, args.vehicles)
             block = packets.encode(*formation.take(due, now), now)
-            if args.probe_s and halves < int(2 * elapsed / args.probe_s) and probe_k < 10_000:
-                half, halves = halves % 2, halves + 1
-                block += packets.encode(*probe(probe_k, half), now)
-                counts.sent, total = counts.sent + 1, total + 1
-                if half:
-                    probes[f"P{probe_k:04d}A~P{probe_k:04d}B"] = now
-                    probe_k += 1
+            if args.probe_s and steps < int(PROBE_STEPS * elapsed / args.probe_s) and steps < PROBE_STEPS * 10_000:
+                k, step = divmod(steps, PROBE_STEPS)
+                block += packets.encode(*probe(k, step), now)
+                steps, counts.sent, total = steps + 1, counts.sent + 1, total + 1
+                if step == PROBE_STEPS - 1:
+                    probes[f"P{k:04d}A~P{k:04d}B"] = now
             writer.write(block)
             counts.sent += due
             await writer.drain()

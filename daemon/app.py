@@ -14,35 +14,27 @@ from __future__ import annotations
 import asyncio
 import logging
 import signal
-import threading
 import time
 from collections import Counter
 from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
 
-import msgspec
-
 from watchkeeper.config.loader import ConfigError
 from watchkeeper.config.schema import Config
 from watchkeeper.daemon import logs
+from watchkeeper.daemon.background import in_background
 from watchkeeper.daemon.deadletter import DeadLetters
 from watchkeeper.daemon.http import HttpServer
 from watchkeeper.daemon.journal import Journal
 from watchkeeper.daemon.logs import kv
-from watchkeeper.daemon.metrics import KINDS, Metrics
+from watchkeeper.daemon.metrics import Metrics
 from watchkeeper.daemon.publish import AlarmPublisher, deliver_dead_letters, status_payload, status_topic
 from watchkeeper.daemon.pump import Intake, Pump
+from watchkeeper.daemon.recovery import SNAPSHOT, Snapshots, recover
 from watchkeeper.daemon.reload import merge
-from watchkeeper.daemon.state import (
-    SnapshotError,
-    StateLock,
-    encode_state,
-    fingerprint,
-    read_snapshot,
-    write_snapshot,
-)
-from watchkeeper.detectors.alarms import CLEARED, AlarmEvent
+from watchkeeper.daemon.state import StateLock, fingerprint
+from watchkeeper.detectors.alarms import AlarmEvent
 from watchkeeper.detectors.pipeline import Pipeline
 from watchkeeper.detectors.warmup import warm_up
 from watchkeeper.streams.transport import Will, make_transport
@@ -70,7 +62,15 @@ class App:
         self.letters = DeadLetters(config.topics)
         self.intake = Intake(config.limits.queue_messages)
         self.publisher = AlarmPublisher(config, self.version, self.journal, self.metrics.latency.observe)
-        self.pipeline = self._restored()
+        ended: list[AlarmEvent] = []
+        if self._state_dir is not None and self.journal is not None:
+            self.pipeline, ended = recover(config, self._state_dir, self.journal)
+        else:
+            self.pipeline = Pipeline(config)
+        self.publisher.submit(ended, None)
+        self.snapshots = (
+            Snapshots(self.pipeline, self._state_dir / SNAPSHOT, fingerprint(config)) if self._state_dir else None
+        )
         self.pump = Pump(config, self.pipeline, self.intake, self.letters, self.publisher.submit)
         self.transport = make_transport(
             config.broker,
@@ -82,48 +82,11 @@ class App:
         )
         self.http = HttpServer(self) if config.http.enabled else None
         self.reloads: Counter[str] = Counter()
-        self.snapshot_bytes = 0
-        self.snapshot_s = 0.0
-        self._snapshot_ticks = -1
-        self.compiling = False
         self.pumping = False
         self._warm = False
         self._stopping = asyncio.Event()
 
     # -- start ----------------------------------------------------------------------------------------------
-
-    def _restored(self) -> Pipeline:
-        """The pipeline as the last run left it, as far as that can be known."""
-        pipeline = Pipeline(self.config)
-        if self._state_dir is None or self.journal is None:
-            return pipeline
-        resumed: float | None = None
-        try:
-            state = read_snapshot(self._state_dir / "snapshot.msgpack", fingerprint(self.config))
-            if state is not None:
-                state["alarms"] = msgspec.convert(state["alarms"], list[AlarmEvent])
-                pipeline.restore(state)
-                resumed = pipeline.watermark
-        except SnapshotError as problem:
-            log.warning("snapshot ignored", extra=kv(problem=problem))
-        except Exception:
-            # whatever a state from another world does to a detector, it must not stop the start
-            log.exception("snapshot ignored")
-            pipeline = Pipeline(self.config)
-            resumed = None
-        past = self.journal.past
-        pipeline.restore_alarms([event for event in past.active if event.kind in KINDS])
-        self.journal.resume(resumed)
-        orphans = [event for event in past.active if (event.kind, event.subjects) not in pipeline.active]
-        self.publisher.submit([_ended(event) for event in orphans], None)
-        log.info(
-            "state restored",
-            extra=kv(
-                vehicles=len(pipeline.fleet), alarms=len(pipeline.active), orphans=len(orphans),
-                journal_events=past.events, unsent=len(past.unsent), snapshot=resumed is not None,
-            ),
-        )  # fmt: skip
-        return pipeline
 
     async def run(self, *, signals: bool = True) -> None:
         """Watch until `stop`. Raises OSError when the HTTP address is taken, an ExceptionGroup when a part fails."""
@@ -163,29 +126,16 @@ class App:
         loop.add_signal_handler(signal.SIGHUP, self.reload)
 
     async def _warm_up(self) -> None:
-        """Compile every kernel before the first message, in a thread so that /readyz can say so meanwhile."""
-        loop, done = asyncio.get_running_loop(), asyncio.Event()
-        failure: list[BaseException] = []
-
-        def compile_all() -> None:
-            try:
-                warm_up(self.config)
-            except BaseException as error:
-                failure.append(error)
-            self.compiling = False
-            if not loop.is_closed():
-                loop.call_soon_threadsafe(done.set)
-
-        self.compiling = True
+        """Compile every kernel before the first message; /readyz answers meanwhile, and `stop` is obeyed."""
         began = time.monotonic()
-        threading.Thread(target=compile_all, name="warm-up", daemon=True).start()
+        compiling = asyncio.create_task(in_background("warm-up", lambda: warm_up(self.config)))
         stopping = asyncio.create_task(self._stopping.wait())
-        await asyncio.wait([asyncio.create_task(done.wait()), stopping], return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait([compiling, stopping], return_when=asyncio.FIRST_COMPLETED)
         stopping.cancel()
-        if failure:
-            raise failure[0]
-        self._warm = True
-        log.info("warmed up", extra=kv(seconds=round(time.monotonic() - began, 2)))
+        if compiling.done():
+            compiling.result()
+            self._warm = True
+            log.info("warmed up", extra=kv(seconds=round(time.monotonic() - began, 2)))
 
     async def _watch(self) -> None:
         async with asyncio.TaskGroup() as group:
@@ -194,9 +144,11 @@ class App:
                 group.create_task(self.publisher.record(), name="record"),
                 group.create_task(self.publisher.deliver(self.transport), name="deliver"),
                 group.create_task(deliver_dead_letters(self.letters, self.transport, self.config), name="dead letters"),
-                group.create_task(self._save_snapshots(), name="snapshots"),
                 pump := group.create_task(self.pump.run(), name="pump"),
             ]
+            if self.snapshots is not None:
+                saving = self.snapshots.run(self.config.sinks.snapshot_s)
+                tasks.append(group.create_task(saving, name="snapshots"))
             self.pumping = True
             await self._stopping.wait()
             self.pumping = False
@@ -242,25 +194,6 @@ class App:
         if waiting:
             log.warning("these settings need a restart", extra=kv(keys=",".join(waiting)))
 
-    async def _save_snapshots(self) -> None:
-        while self._state_dir is not None:
-            await asyncio.sleep(self.config.sinks.snapshot_s)
-            await self._save_snapshot()
-
-    async def _save_snapshot(self) -> None:
-        """Save the state if anything happened. Only the copying holds up the event loop, the disk does not."""
-        if self._state_dir is None or self.pipeline.ticks == self._snapshot_ticks:
-            return
-        began = time.monotonic()
-        payload = encode_state(self.pipeline.snapshot())
-        self.snapshot_s, self.snapshot_bytes = time.monotonic() - began, len(payload)
-        self._snapshot_ticks = self.pipeline.ticks
-        try:
-            path = self._state_dir / "snapshot.msgpack"
-            await asyncio.to_thread(write_snapshot, path, payload, fingerprint(self.config))
-        except OSError as error:
-            log.warning("snapshot not saved", extra=kv(problem=error.strerror))
-
     # -- stop -----------------------------------------------------------------------------------------------
 
     def stop(self) -> None:
@@ -273,15 +206,10 @@ class App:
             async with asyncio.timeout(DRAIN_S):
                 self.pump.stop()
                 await asyncio.wait([pump])
-                await self._save_snapshot()
+                if self.snapshots is not None:
+                    await self.snapshots.save()
                 await self.publisher.flush()
                 await self.publisher.say_goodbye(self.transport)
         except TimeoutError:
-            log.warning("stopped before everything was delivered", extra=kv(waiting=len(self.publisher.outbox)))
-        log.info("stopped", extra=kv(unread=len(self.intake), undelivered=len(self.publisher.outbox)))
-
-
-def _ended(event: AlarmEvent) -> AlarmEvent:
-    """The end of an alarm that nobody can follow any more: its detector or its place in the fleet is gone."""
-    evidence = {**event.evidence, "cleared_by": "restart"}
-    return msgspec.structs.replace(event, state=CLEARED, t_cleared=event.t, evidence=evidence)
+            log.warning("stopped before everything was delivered", extra=kv(waiting=self.publisher.waiting))
+        log.info("stopped", extra=kv(unread=len(self.intake), undelivered=self.publisher.waiting))

@@ -22,11 +22,12 @@ from watchkeeper.config.loader import load
 from watchkeeper.config.schema import Broker, Topics
 from watchkeeper.daemon import logs
 from watchkeeper.daemon.app import App
+from watchkeeper.daemon.background import in_background
 from watchkeeper.daemon.broker import EmbeddedBroker
 from watchkeeper.daemon.terminal import AlarmLines, LiveView
 from watchkeeper.detectors.alarms import CLEARED, RAISED, AlarmEvent
 from watchkeeper.streams.batch import Batch
-from watchkeeper.streams.codec import encode_sample, sample_topic
+from watchkeeper.streams.encode import encode_sample, sample_topic
 from watchkeeper.streams.messages import COLUMN
 from watchkeeper.streams.pacing import groups
 from watchkeeper.streams.simulate import simulate
@@ -136,7 +137,7 @@ async def _show(app: App, broker: EmbeddedBroker, options: Options) -> None:
     while app.not_ready():
         await asyncio.sleep(0.05)
     # compile the simulator now: its clock starts with its first sample
-    await asyncio.to_thread(lambda: list(simulate("demo", seed=options.seed, seconds=1.0).batches()))
+    await in_background("simulator", lambda: list(simulate("demo", seed=options.seed, seconds=1.0).batches()))
     print(f"broker   {broker.url} ({broker.kind}), try: mosquitto_sub -p {broker.port} -v -t 'watchkeeper/#'")
     if app.http is not None:
         print("".join(f"{name:<9}{app.http.url}{page}\n" for name, page in URLS.items()), end="", flush=True)

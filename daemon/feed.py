@@ -17,7 +17,7 @@ import msgspec
 from watchkeeper.config.schema import Broker, Config, Topics
 from watchkeeper.streams.batch import Batch
 from watchkeeper.streams.chunks import numbered
-from watchkeeper.streams.codec import encode_batch, encode_sample, sample_topic
+from watchkeeper.streams.encode import encode_batch, encode_sample, sample_topic
 from watchkeeper.streams.messages import FIELDS, Kind
 from watchkeeper.streams.pacing import Pacer, groups
 from watchkeeper.streams.transport import Transport, make_transport

@@ -29,6 +29,14 @@ KINDS: tuple[str, ...] = tuple(kind for detector in REGISTRY.values() for kind i
 STREAMS: tuple[str, ...] = (*(kind.word for kind in Kind), NO_STREAM)
 STATES: tuple[str, ...] = (RAISED, UPDATED, CLEARED)
 QUANTILES: dict[str, str] = {"p50": "0.5", "p95": "0.95", "p99": "0.99"}
+# The detectors speak of tcpa_s and dcpa_m, Prometheus spells its units out.
+UNITS: dict[str, str] = {"_s": "_seconds", "_m": "_meters", "_nm": "_nautical_miles"}
+RENAMED: dict[str, str] = {
+    "conflict_tcpa_min_s": "conflict_min_tcpa_seconds",
+    "conflict_dcpa_min_m": "conflict_min_dcpa_meters",
+}
+# Shown although the detector may be off: dashboards and rules ask for these two.
+NO_CONFLICT: dict[str, float] = dict.fromkeys(RENAMED, math.nan)
 # From a message that is judged at once to a broker that is slow to confirm.
 LATENCY_BUCKETS_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 
@@ -116,25 +124,30 @@ class _Reader(Collector):
             for word, quantile in QUANTILES.items():
                 scores.add_metric([kind, quantile], found.pop(f"{kind}_score_{word}", math.nan))
         yield scores
+        found = {**NO_CONFLICT, **found}
         for name, value in sorted(found.items()):
-            yield _gauge(name, f"Figure of the {name.partition('_')[0]} detector, see docs/metrics.md", value)
+            yield _gauge(_with_unit(name), "A detector's figure at its last tick, see docs/metrics.md", value)
 
     def _machinery(self) -> Iterator[Metric]:
         app = self._app
-        publisher, journal = app.publisher, app.journal
+        publisher, journal, snapshots = app.publisher, app.journal, app.snapshots
         yield _gauge("mqtt_connected", "1 while connected to the broker and subscribed", app.transport.connected)
         yield _total("mqtt_reconnects", "Connections to the broker after the first", app.transport.reconnects)
         yield _total("mqtt_dropped", "Outgoing messages given up, dead letters mostly", app.transport.dropped)
         yield _gauge("ready", "1 while /readyz says yes", not app.not_ready())
-        yield _gauge("outbox_depth", "Alarm events waiting for the broker", len(publisher.outbox))
+        yield _gauge("outbox_depth", "Alarm events that the broker has not confirmed", publisher.waiting)
         yield _total("outbox_dropped", "Alarm events replaced by later ones", publisher.outbox.dropped)
         yield _total("alarm_repeats", "Events of a restart that were known already", publisher.repeats)
         yield _total("deadletters_suppressed", "Bad payloads counted but not shown", app.letters.suppressed)
         yield _gauge("journal_bytes", "Size of the journal", journal.size_bytes if journal else 0)
         yield _total("journal_errors", "Appends to the journal that failed", journal.errors if journal else 0)
         yield _total("journal_torn", "Torn last lines cut off at the start", journal.torn if journal else 0)
-        yield _gauge("snapshot_bytes", "Size of the last snapshot", app.snapshot_bytes)
-        yield _gauge("snapshot_seconds", "Time that the event loop stood still for the last snapshot", app.snapshot_s)
+        yield _gauge("snapshot_bytes", "Size of the last snapshot", snapshots.bytes if snapshots else 0)
+        yield _gauge(
+            "snapshot_seconds",
+            "Time that the event loop stood still for the last snapshot",
+            snapshots.stall_s if snapshots else 0,
+        )
         yield _gauge("slowest_slice_seconds", "Longest turn of the pump so far", app.pump.slowest_slice_s)
         reloads = _counter("reloads", "Configuration reloads", ["result"])
         for result in ("applied", "refused"):
@@ -143,6 +156,13 @@ class _Reader(Collector):
         info = GaugeMetricFamily("watchkeeper_build_info", "Constant 1", labels=["version", "python", "transport"])
         info.add_metric([app.version, platform.python_version(), app.config.broker.transport], 1)
         yield info
+
+
+def _with_unit(name: str) -> str:
+    if name in RENAMED:
+        return RENAMED[name]
+    stem, mark, suffix = name.rpartition("_")
+    return stem + UNITS.get(mark + suffix, mark + suffix)
 
 
 def _finite(value: float) -> float:

@@ -9,7 +9,7 @@ active, so the limit holds and no retained alarm stays behind. The journal has e
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Container
+from collections.abc import Container, Iterable
 from dataclasses import dataclass
 
 from watchkeeper.detectors.alarms import CLEARED, UPDATED, AlarmEvent
@@ -17,10 +17,13 @@ from watchkeeper.detectors.alarms import CLEARED, UPDATED, AlarmEvent
 
 @dataclass(frozen=True, slots=True)
 class Letter:
-    """An event to publish: its number in the journal, and when the message that caused it arrived (monotonic)."""
+    """An event to publish; its number in the journal, and when the message that caused it arrived (monotonic).
 
-    number: int
+    A letter without a number says again what the broker was told before.
+    """
+
     event: AlarmEvent
+    number: int | None = None
     arrived_s: float | None = None
 
 
@@ -41,20 +44,13 @@ class Outbox:
             self._compact(known)
         self._letters.append(letter)
 
-    def head(self, count: int) -> list[Letter]:
-        """Up to `count` letters from the front, each about another subject: these may travel side by side."""
-        group: dict[tuple[str, tuple[str, ...]], Letter] = {}
-        for letter in self._letters:
-            subject = (letter.event.kind, letter.event.subjects)
-            if len(group) == count or subject in group:
-                break
-            group[subject] = letter
-        return list(group.values())
+    def repeat(self, letters: Iterable[Letter]) -> None:
+        """Put these before all others, in place of earlier repetitions."""
+        self._letters = deque((*letters, *(letter for letter in self._letters if letter.number is not None)))
 
-    def pop(self, count: int) -> None:
-        """The first `count` letters have been delivered."""
-        for _ in range(count):
-            self._letters.popleft()
+    def take(self) -> Letter:
+        """The next letter."""
+        return self._letters.popleft()
 
     def _compact(self, known: Container[str]) -> None:
         before = len(self._letters)

@@ -21,6 +21,7 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import msgspec
 
@@ -31,14 +32,11 @@ from watchkeeper.daemon.logs import kv
 from watchkeeper.daemon.outbox import Letter, Outbox
 from watchkeeper.detectors.alarms import CLEARED, UPDATED, AlarmEvent, encode_event
 from watchkeeper.streams.messages import subject_topic
-from watchkeeper.streams.transport import Transport
+from watchkeeper.streams.transport import MAX_IN_FLIGHT, Transport
 
 log = logging.getLogger(__name__)
 
-# Events that travel to the broker side by side; one at a time would cost a round trip each.
-GROUP = 64
 DEADLETTER_PERIOD_S = 0.1
-RETRY_S = 1.0
 
 
 def alarm_topic(config: Config, event: AlarmEvent) -> str:
@@ -84,11 +82,14 @@ class AlarmPublisher:
         self._recording = False
         # a few waiting events per alarm that can be active at once; see outbox.py
         self.outbox = Outbox(max(50_000, 4 * config.alarms.max_active))
+        # on the line, in order, with the future that says whether the broker has taken it
+        self._in_flight: deque[tuple[Letter, asyncio.Future[bool]]] = deque()
         self._retained: dict[str, AlarmEvent] = {}
         self._inbox_filled = asyncio.Event()
-        self._outbox_ready = asyncio.Event()
+        self._may_send = asyncio.Event()
         self._connected = False
         self._greet = False
+        self._failed = False
         self._number = 0
         self.repeats = 0
         self.events: Counter[tuple[str, str]] = Counter()
@@ -100,7 +101,7 @@ class AlarmPublisher:
         self._retained = {event.id: event for event in journal.past.active}
         for number, event in journal.past.unsent:
             self._retained[event.id] = event
-            self.outbox.put(Letter(number, event), self._retained)
+            self.outbox.put(Letter(event, number), self._retained)
 
     def submit(self, events: Sequence[AlarmEvent], arrived_s: float | None) -> None:
         """Take over these events; `arrived_s` is the monotonic time of the message that caused them, if one did."""
@@ -110,11 +111,16 @@ class AlarmPublisher:
     def connected(self) -> None:
         """There is a connection, perhaps to a broker without memory."""
         self._connected = self._greet = True
-        self._outbox_ready.set()
+        self._may_send.set()
 
     def disconnected(self) -> None:
         """Events wait until `connected`."""
         self._connected = False
+
+    @property
+    def waiting(self) -> int:
+        """Events that the broker has not confirmed."""
+        return len(self.outbox) + len(self._in_flight)
 
     async def record(self) -> None:
         """Task: from the inbox to the journal, the terminal and the outbox."""
@@ -143,67 +149,68 @@ class AlarmPublisher:
             for listener in self.listeners:
                 listener(event)
             if self._config.sinks.mqtt:
-                self.outbox.put(Letter(number, event, arrived_s), self._retained)
+                self.outbox.put(Letter(event, number, arrived_s), self._retained)
         if not self._config.sinks.mqtt:
             self._confirm(last)
-        self._outbox_ready.set()
+        self._may_send.set()
 
     def _confirm(self, number: int) -> None:
         if self._journal is not None:
             self._disk.submit(self._journal.confirm, number)
 
     async def deliver(self, transport: Transport) -> None:
-        """Task: from the outbox to the broker. `transport.publish` waits for a connection if there is none."""
+        """Task: from the outbox to the broker. The transport keeps the order, so nothing waits for a round trip."""
         while True:
-            await self._outbox_ready.wait()
-            self._outbox_ready.clear()
-            while self._connected and (self._greet or self.outbox):
-                if self._greet:
-                    self._greet = False
-                    await self._announce(transport)
-                await self._deliver_group(transport)
+            await self._may_send.wait()
+            self._may_send.clear()
+            if self._connected and self._greet:
+                self._greet = False
+                self._announce(transport)
+            while self._connected and self.outbox and len(self._in_flight) < MAX_IN_FLIGHT:
+                letter = self.outbox.take()
+                self._in_flight.append((letter, self._post(letter, transport)))
 
-    async def _announce(self, transport: Transport) -> None:
-        online = status_payload("online", self._version)
-        await transport.publish(status_topic(self._config), online, qos=1, retain=True)
+    def _announce(self, transport: Transport) -> None:
+        transport.post(status_topic(self._config), status_payload("online", self._version), retain=True)
         active = [event for event in self._retained.values() if event.state != CLEARED and self._config.sinks.mqtt]
-        for start in range(0, len(active), GROUP):
-            group = [msgspec.structs.replace(event, state=UPDATED) for event in active[start : start + GROUP]]
-            await asyncio.gather(*(self._publish(event, transport) for event in group))
+        self.outbox.repeat(Letter(msgspec.structs.replace(event, state=UPDATED)) for event in active)
         if active:
             log.info("active alarms published again", extra=kv(alarms=len(active)))
 
-    async def _deliver_group(self, transport: Transport) -> None:
-        group = self.outbox.head(GROUP)
-        delivered = await asyncio.gather(*(self._deliver(letter, transport) for letter in group))
-        # a message is only given up when the transport is overrun or closing: what is left is sent again later
-        count = delivered.index(False) if False in delivered else len(group)
-        if count:
-            self.outbox.pop(count)
-            self._confirm(group[count - 1].number)
-        if count < len(group):
-            log.warning("alarm not delivered, trying again", extra=kv(waiting=len(self.outbox)))
-            await asyncio.sleep(RETRY_S)
-
-    async def _deliver(self, letter: Letter, transport: Transport) -> bool:
+    def _post(self, letter: Letter, transport: Transport) -> asyncio.Future[bool]:
         event = letter.event
-        if not await self._publish(event, transport):
-            return False
+        topic = alarm_topic(self._config, event)
+        over = event.state == CLEARED
+        done = transport.post(topic, self._encode(event), retain=not over)
         if letter.arrived_s is not None:
-            self._on_latency(time.monotonic() - letter.arrived_s)
-        if event.state != CLEARED:
+            done.add_done_callback(partial(self._measure, letter.arrived_s))
+        if over:
+            self._retained.pop(event.id, None)
+            done = transport.post(topic, b"", retain=True)
+        elif letter.number is not None:
             self._retained[event.id] = event
-            return True
-        self._retained.pop(event.id, None)
-        return await transport.publish(alarm_topic(self._config, event), b"", qos=1, retain=True)
+        done.add_done_callback(self._settle)
+        return done
 
-    async def _publish(self, event: AlarmEvent, transport: Transport) -> bool:
-        topic, retain = alarm_topic(self._config, event), event.state != CLEARED
-        return await transport.publish(topic, self._encode(event), qos=1, retain=retain)
+    def _measure(self, arrived_s: float, done: asyncio.Future[bool]) -> None:
+        if not done.cancelled() and done.result():
+            self._on_latency(time.monotonic() - arrived_s)
+
+    def _settle(self, _done: asyncio.Future[bool]) -> None:
+        """Note in the journal what the broker has confirmed, in order, and make room for more."""
+        last: int | None = None
+        while self._in_flight and self._in_flight[0][1].done():
+            letter, done = self._in_flight.popleft()
+            # the transport gives a message up only when it ends; then the journal keeps this event and all that follow
+            self._failed |= done.cancelled() or not done.result()
+            last = letter.number if letter.number is not None else last
+        if last is not None and not self._failed:
+            self._confirm(last)
+        self._may_send.set()
 
     async def flush(self) -> None:
         """Wait until everything is written, and delivered unless there is no connection."""
-        while self._inbox or self._recording or (self._connected and (self._greet or self.outbox)):
+        while self._inbox or self._recording or (self._connected and (self._greet or self.waiting)):
             await asyncio.sleep(0.005)
 
     async def say_goodbye(self, transport: Transport) -> None:

@@ -6,7 +6,7 @@
 
 A snapshot only saves time: without one the daemon learns its fleet again within a minute. So a snapshot that is
 damaged, from another format or from a differently shaped configuration is ignored, and never stops a start.
-Arrays are maps of ARRAY to [dtype, shape, bytes]; everything else is plain MessagePack.
+Arrays are maps of ARRAY to [dtype, shape, [bytes, …]]; everything else is plain MessagePack.
 """
 
 from __future__ import annotations
@@ -77,24 +77,54 @@ def fingerprint(config: Config) -> str:
     return blake2b(msgspec.json.encode(shape), digest_size=8).hexdigest()
 
 
-def encode_state(state: dict[str, Any]) -> bytes:
-    """The state as MessagePack. Copies every array, so the caller may go on changing them."""
-    return msgspec.msgpack.encode(state, enc_hook=_plain)
+def size_of(state: Any) -> int:
+    """About how many bytes a state takes."""
+    if isinstance(state, np.ndarray):
+        return state.nbytes
+    if isinstance(state, dict):
+        return sum(map(size_of, state.values()))
+    return 16 * len(state) if isinstance(state, (list, str)) else 16
+
+
+class StateEncoder:
+    """Turns states into MessagePack, in a buffer that is used again: fresh memory costs ten times the copying.
+
+    The result holds until the next call. Every array is copied, so the caller may go on changing them.
+    """
+
+    def __init__(self) -> None:
+        self._encoder = msgspec.msgpack.Encoder(enc_hook=_plain)
+        self._buffer = bytearray()
+        self.reserved = 0
+
+    def reserve(self, size: int) -> None:
+        """Get memory for states up to this size; from a worker thread, so that `encode` itself is quick."""
+        self._buffer = bytearray(size)
+        # memory is only real once it is written to; NumPy lets other threads run meanwhile
+        np.frombuffer(self._buffer, np.uint8)[:] = 0
+        self.reserved = size
+
+    def encode(self, state: dict[str, Any]) -> bytearray:
+        """The state as MessagePack."""
+        self._encoder.encode_into(state, self._buffer)
+        return self._buffer
 
 
 def _plain(value: Any) -> Any:
     if isinstance(value, np.ndarray):
         if value.dtype.hasobject:
             raise TypeError("arrays of Python objects are not state")
-        flat = np.ascontiguousarray(value).reshape(-1).view(np.uint8)
-        return {ARRAY: [value.dtype.str, list(value.shape), flat.data]}
+        # a slice such as table[:, :n] is not contiguous, but its rows are: no copy beside the one into the buffer
+        parts = [value] if value.flags.c_contiguous else list(value)
+        flat = [np.ascontiguousarray(part).reshape(-1).view(np.uint8).data for part in parts]
+        return {ARRAY: [value.dtype.str, list(value.shape), flat]}
     if isinstance(value, np.generic):
         return value.item()
     raise TypeError(f"{type(value).__name__} is not state")
 
 
 def decode_state(payload: bytes) -> dict[str, Any]:
-    """The inverse of encode_state; tuples come back as lists."""
+    """The inverse of StateEncoder.encode; tuples come back as lists."""
     state: dict[str, Any] = _arrays(msgspec.msgpack.decode(payload, strict=False))
     return state
 
@@ -102,15 +132,15 @@ def decode_state(payload: bytes) -> dict[str, Any]:
 def _arrays(value: Any) -> Any:
     if isinstance(value, dict):
         if ARRAY in value:
-            dtype, shape, data = value[ARRAY]
-            return np.frombuffer(data, np.dtype(dtype)).reshape(shape).copy()
+            dtype, shape, parts = value[ARRAY]
+            return np.frombuffer(bytearray().join(parts), np.dtype(dtype)).reshape(shape)
         return {key: _arrays(item) for key, item in value.items()}
     if isinstance(value, list):
         return [_arrays(item) for item in value]
     return value
 
 
-def write_snapshot(path: Path, payload: bytes, mark: str) -> None:
+def write_snapshot(path: Path, payload: bytes | bytearray, mark: str) -> None:
     """Replace the snapshot in one step: a crash leaves the old one or the new one, whole."""
     header = Header(FORMAT, mark, len(payload), zlib.crc32(payload))
     fresh = path.with_suffix(".new")

@@ -138,13 +138,13 @@ class LiveView:
         app = self._app
         active = sorted(app.pipeline.active.values(), key=lambda e: (-SEVERITIES.index(e.severity), e.t_raised))
         more = len(active) - ACTIVE_SHOWN
-        shown = [line_of(event) for event in active[:ACTIVE_SHOWN]] or [Text("none", "dim")]
+        shown = [_cut(line_of(event)) for event in active[:ACTIVE_SHOWN]] or [Text("none", "dim")]
         if more > 0:
             shown.append(Text(f"and {more} more", "dim"))
         return Group(
             self._headline(),
             Panel(Group(*shown), title=f"active alarms ({len(active)})", title_align="left"),
-            Panel(Group(*map(line_of, self._recent)), title="last events", title_align="left"),
+            Panel(Group(*(_cut(line_of(event)) for event in self._recent)), title="last events", title_align="left"),
         )
 
     def _headline(self) -> Text:
@@ -163,4 +163,10 @@ class LiveView:
             f"{sum(app.pipeline.drops.values()) + sum(app.letters.counts.values())} drops",
             "ready" if not app.not_ready() else ", ".join(app.not_ready()),
         ]
-        return Text("  ".join(words), "bold", no_wrap=True, overflow="ellipsis")
+        return _cut(Text("  ".join(words), "bold"))
+
+
+def _cut(text: Text) -> Text:
+    """The same on one line of the terminal, however narrow."""
+    text.no_wrap, text.overflow = True, "ellipsis"
+    return text

@@ -14,8 +14,8 @@ from numba import njit
 
 from watchkeeper.detectors.eskf import ACC, ATT, GRAVITY, GYR, POS, VEL, level, turn_about_down
 from watchkeeper.detectors.gps_imu_state import (
-    A_CROSS, A_DOT, A_GPS, A_GPS_SQ, A_IMU, A_IMU_SQ, A_MEAN_GPS, A_MEAN_IMU, A_N, A_POS, A_RUN, A_RUN_VEL, A_SPANS,
-    A_T, ALIGNING, BIN_COUNT, BIN_FIRST, G_HORIZON, G_POS, G_VEL, I_BIN_T, I_LEVEL, I_LEVEL_S, I_LEVEL_SQ, I_SUM,
+    A_CHANGE, A_CROSS, A_DOT, A_GPS, A_GPS_SQ, A_IMU, A_IMU_SQ, A_MEAN, A_N, A_POS, A_REST, A_SPANS, A_T, A_VEL, A_WAY,
+    ALIGNING, BIN_COUNT, BIN_FIRST, G_HORIZON, G_POS, G_VEL, I_BIN_T, I_LEVEL, I_LEVEL_S, I_LEVEL_SQ, I_SUM,
     I_VIBRATION, LEVELLING, PHASE, PLACED, TRACKING, Settings, Tables,
 )  # fmt: skip
 from watchkeeper.streams.batch import F8
@@ -29,16 +29,20 @@ REST_FORCE, REST_RATE = 0.5, 0.05
 TILT_REST, TILT_MOVING = 0.03, 0.2
 GYRO_REST, GYRO_MOVING = 0.005, 0.02
 ACCEL_BIAS = 0.3
+# Before the yaw is known an accelerometer bias cannot be told from tilt, so it gets little room.
+ACCEL_BIAS_LEVEL = 0.1
 # The yaw fit forgets with this time constant, so that a gyro bias cannot smear it.
 FIT_S = 30.0
 # It is accepted at this uncertainty (rad), if IMU and GPS also agree on how much acceleration there was.
 YAW_STD, GAIN_MIN, GAIN_MAX = 0.15, 0.6, 1.5
 # Least yaw uncertainty that the filter starts with: the fit knows nothing of its own systematic errors.
 YAW_STD_MIN = 0.1
-# GPS velocity changes per epoch carry at least this variance (m/s)^2, whatever a lucky fit says.
+# GPS velocity changes carry at least this variance (m/s)^2, whatever a lucky fit says.
 FIT_NOISE = 0.01
-# Without GPS velocity, mean velocities over spans of this length stand in for it.
+# Velocity changes are compared over spans of this length: accelerations last longer than one GPS epoch, its noise not.
 SPAN_S = 1.0
+# For the same reason an acceleration in an unknown direction weighs this many times its square in one epoch.
+LASTING = 2.0
 
 
 @njit(cache=True)
@@ -92,7 +96,7 @@ def add_to_level(row: Tables, dt: float, turn: F8, push: F8) -> None:
         cov[ATT + k, ATT + k] = TILT_REST**2 if at_rest else TILT_MOVING**2
     for k in range(3):
         cov[GYR + k, GYR + k] = GYRO_REST**2 if at_rest else GYRO_MOVING**2
-        cov[ACC + k, ACC + k] = ACCEL_BIAS**2
+        cov[ACC + k, ACC + k] = ACCEL_BIAS_LEVEL**2
     imu[I_LEVEL_S:I_VIBRATION] = 0.0
     row.align[:] = 0.0
     row.status[PHASE] = ALIGNING
@@ -118,13 +122,17 @@ def place(row: Tables, fix: F8, par: Settings) -> None:
 
 
 @njit(cache=True)
-def loosen_yaw(row: Tables, dvx: float, dvy: float, dt: float) -> None:
-    """While the yaw is unknown: the whole horizontal IMU velocity change is uncertainty, and yaw stays untouched."""
-    cov = row.cov
+def loosen_yaw(row: Tables, fix: F8, dvx: float, dvy: float, dt: float) -> None:
+    """While the yaw is unknown: all horizontal velocity change is uncertainty, and the yaw stays untouched."""
+    cov, gps = row.cov, row.gps
     unknown = dvx * dvx + dvy * dvy
+    dgx, dgy = fix[3] - gps[G_VEL], fix[4] - gps[G_VEL + 1]
+    if not math.isnan(dgx + dgy):
+        # a level that has already given way to an acceleration hides it from the IMU
+        unknown += dgx * dgx + dgy * dgy
     for k in range(2):
-        cov[VEL + k, VEL + k] += unknown
-        cov[POS + k, POS + k] += 0.25 * unknown * dt * dt
+        cov[VEL + k, VEL + k] += LASTING * unknown
+        cov[POS + k, POS + k] += 0.25 * LASTING * unknown * dt * dt
     cov[2, :] = 0.0
     cov[:, 2] = 0.0
 
@@ -132,22 +140,21 @@ def loosen_yaw(row: Tables, dvx: float, dvy: float, dt: float) -> None:
 @njit(cache=True)
 def seek_yaw(row: Tables, fix: F8, dvx: float, dvy: float, dt: float, par: Settings) -> None:
     """Add one GPS epoch to the yaw fit; on success turn the attitude and start tracking."""
-    gps, align = row.gps, row.align
-    if math.isnan(fix[3]) or math.isnan(gps[G_VEL]):
-        dvx, dvy, dgx, dgy, dt = _span(align, gps, fix, dvx, dvy, dt)
-        if dt == 0.0:
-            return
-    else:
-        dgx, dgy = fix[3] - gps[G_VEL], fix[4] - gps[G_VEL + 1]
-    yaw, std, gain = fit_yaw(align, dvx, dvy, dgx, dgy, math.exp(-dt / FIT_S))
+    align, cov = row.align, row.cov
+    imu_x, imu_y, gps_x, gps_y, span = _span(align, row.gps, fix, dvx, dvy, dt)
+    if span == 0.0:
+        return
+    yaw, std, gain = fit_yaw(align, imu_x, imu_y, gps_x, gps_y, math.exp(-span / FIT_S))
     if std > YAW_STD or gain < GAIN_MIN or gain > GAIN_MAX:
         return
     turn_about_down(row.nav, yaw)
-    tilt = 0.5 * (row.cov[0, 0] + row.cov[1, 1])
-    row.cov[ATT : ATT + 3, :] = 0.0
-    row.cov[:, ATT : ATT + 3] = 0.0
-    row.cov[0, 0] = row.cov[1, 1] = tilt + TILT_REST**2
-    row.cov[2, 2] = max(std, YAW_STD_MIN) ** 2
+    tilt = 0.5 * (cov[0, 0] + cov[1, 1])
+    cov[ATT : ATT + 3, :] = 0.0
+    cov[:, ATT : ATT + 3] = 0.0
+    cov[0, 0] = cov[1, 1] = tilt + TILT_REST**2
+    cov[2, 2] = max(std, YAW_STD_MIN) ** 2
+    for k in range(3):
+        cov[ACC + k, ACC + k] += ACCEL_BIAS**2
     if not math.isnan(fix[3]):
         place(row, fix, par)
     row.status[PHASE] = TRACKING
@@ -185,24 +192,33 @@ def fit_yaw(align: F8, ix: float, iy: float, gx: float, gy: float, keep: float) 
 def _span(
     align: F8, gps: F8, fix: F8, dvx: float, dvy: float, dt: float
 ) -> tuple[float, float, float, float, float]:
-    """Position-only GPS: change of mean velocity from span to span, IMU's and GPS's, and the span (0: not over yet)."""
-    align[A_RUN] += (align[A_RUN_VEL] + 0.5 * dvx) * dt
-    align[A_RUN + 1] += (align[A_RUN_VEL + 1] + 0.5 * dvy) * dt
-    align[A_RUN_VEL] += dvx
-    align[A_RUN_VEL + 1] += dvy
+    """Velocity changes of IMU and GPS over a span, and its length (0: not over yet).
+
+    Without GPS velocity they are changes of the mean velocity from the span before to this one.
+    """
     if align[A_T] == 0.0:
         align[A_POS], align[A_POS + 1] = gps[G_POS], gps[G_POS + 1]
+        align[A_VEL], align[A_VEL + 1] = gps[G_VEL], gps[G_VEL + 1]
+    align[A_WAY] += (align[A_CHANGE] + 0.5 * dvx) * dt
+    align[A_WAY + 1] += (align[A_CHANGE + 1] + 0.5 * dvy) * dt
+    align[A_CHANGE] += dvx
+    align[A_CHANGE + 1] += dvy
     align[A_T] += dt
     span = align[A_T]
     if span < SPAN_S:
         return 0.0, 0.0, 0.0, 0.0, 0.0
-    ix, iy = align[A_RUN] / span, align[A_RUN + 1] / span
-    gx, gy = (fix[0] - align[A_POS]) / span, (fix[1] - align[A_POS + 1]) / span
-    dix, diy = ix - align[A_MEAN_IMU], iy - align[A_MEAN_IMU + 1]
-    dgx, dgy = gx - align[A_MEAN_GPS], gy - align[A_MEAN_GPS + 1]
-    align[A_MEAN_IMU], align[A_MEAN_IMU + 1] = ix, iy
-    align[A_MEAN_GPS], align[A_MEAN_GPS + 1] = gx, gy
-    align[A_T] = align[A_RUN] = align[A_RUN + 1] = 0.0
+    imu_x, imu_y = align[A_CHANGE], align[A_CHANGE + 1]
+    gps_x, gps_y = fix[3] - align[A_VEL], fix[4] - align[A_VEL + 1]
+    mean_x, mean_y = align[A_WAY] / span, align[A_WAY + 1] / span
+    gps_mean_x, gps_mean_y = (fix[0] - align[A_POS]) / span, (fix[1] - align[A_POS + 1]) / span
+    first = align[A_SPANS] == 0.0
+    if math.isnan(gps_x + gps_y):
+        imu_x, imu_y = align[A_REST] + mean_x, align[A_REST + 1] + mean_y
+        gps_x, gps_y = gps_mean_x - align[A_MEAN], gps_mean_y - align[A_MEAN + 1]
+    else:
+        first = False
+    align[A_REST], align[A_REST + 1] = align[A_CHANGE] - mean_x, align[A_CHANGE + 1] - mean_y
+    align[A_MEAN], align[A_MEAN + 1] = gps_mean_x, gps_mean_y
+    align[A_WAY] = align[A_WAY + 1] = align[A_CHANGE] = align[A_CHANGE + 1] = align[A_T] = 0.0
     align[A_SPANS] += 1.0
-    # the first span has no span before it
-    return dix, diy, dgx, dgy, span if align[A_SPANS] > 1.0 else 0.0
+    return imu_x, imu_y, gps_x, gps_y, 0.0 if first else span

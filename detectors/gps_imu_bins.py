@@ -11,7 +11,7 @@ import math
 
 from numba import njit
 
-from watchkeeper.detectors.eskf import ACC, ATT, GYR, POS, VEL, spread, strapdown
+from watchkeeper.detectors.eskf import ACC, ATT, GRAVITY, GYR, POS, VEL, spread, strapdown
 from watchkeeper.detectors.gps_imu_align import add_to_level, restart
 from watchkeeper.detectors.gps_imu_state import (
     BIN_COUNT, BIN_FIRST, BIN_S, BINS, EMPTY, G_HORIZON, I_BIN_T, I_FORCE, I_LAST, I_STUCK_S, I_SUM, I_T, I_TURNED,
@@ -27,8 +27,8 @@ BIN_FULL_S = 0.8 * BIN_S
 STEP_S = 0.24
 # What may have happened unseen in an IMU gap, as an average over it: m/s2 and rad/s.
 GAP_ACCEL, GAP_RATE = 2.0, 0.3
-# Scale-factor and misalignment error of a MEMS IMU, as a part of what it measured.
-SCALE_ERROR = 0.01
+# Scale-factor and misalignment errors of a MEMS IMU, as a part of the rotation and of the acceleration beyond 1 g.
+TURN_ERROR, FORCE_ERROR = 0.01, 0.08
 # Vibration beyond this variance, (m/s2)^2, is a broken sensor; it must not make the filter believe anything.
 VIBRATION_MAX = 400.0
 VIBRATION_S = 1.0
@@ -120,10 +120,10 @@ def move_covariance(row: Tables, par: Settings, work: F8) -> None:
     """Bring the covariance up to the horizon; the process noise follows vibration, acceleration and rotation."""
     acc, imu = row.acc, row.imu
     t = acc[12]
-    force_sq = acc[9] * acc[9] + acc[10] * acc[10] + acc[11] * acc[11]
+    force = math.sqrt(acc[9] * acc[9] + acc[10] * acc[10] + acc[11] * acc[11]) - GRAVITY * t
     turned_sq = imu[I_TURNED] ** 2 + imu[I_TURNED + 1] ** 2 + imu[I_TURNED + 2] ** 2
-    attitude = par.gyro_noise**2 * t + SCALE_ERROR**2 * turned_sq
-    velocity = (par.accel_noise**2 + imu[I_VIBRATION] * BIN_S) * t + SCALE_ERROR**2 * force_sq
+    attitude = par.gyro_noise**2 * t + TURN_ERROR**2 * turned_sq
+    velocity = (par.accel_noise**2 + imu[I_VIBRATION] * BIN_S) * t + (FORCE_ERROR * force) ** 2
     imu[I_TURNED : I_TURNED + 3] = 0.0
     for k in range(3):
         work[ATT + k] = attitude

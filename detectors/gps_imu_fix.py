@@ -32,6 +32,8 @@ SETTLE_S, LATE_VELOCITY = 2.0, 2.0
 # Memory of the two leaky sums: position against velocity sees drifts of half a metre per second in it, the velocity
 # innovations an IMU bias before the filter has absorbed it.
 AGAINST_S, DRIFT_S = 5.0, 2.0
+# What a receiver gets wrong under acceleration lasts for about a second, so it does not average out in the second sum.
+DRIFT_LATE = 6.0
 # The first is held to this many times its 99 % level, so that one jump is not remembered for half a minute.
 AGAINST_MAX = 4.0
 # After a pause in the GPS this long there is no path to compare with; after the second one, position begins anew.
@@ -64,7 +66,7 @@ def take_gps(row: Tables, par: Settings, work: F8, t: float, data: F8, i: int, s
     ax, ay, az = dvx / span, dvy / span, acc[15] / span + GRAVITY
     acc[13:17] = 0.0
     if status[PHASE] == ALIGNING:
-        loosen_yaw(row, dvx, dvy, span)
+        loosen_yaw(row, fix, dvx, dvy, span)
     gps[G_ACCEL] = max(math.sqrt(ax * ax + ay * ay + az * az), gps[G_ACCEL] * math.exp(-dt / SETTLE_S))
 
     nav = row.nav
@@ -76,7 +78,7 @@ def take_gps(row: Tables, par: Settings, work: F8, t: float, data: F8, i: int, s
     residual[5] = fix[5] - (nav[6] + az * lag)
     speed = math.sqrt(nav[4] * nav[4] + nav[5] * nav[5] + nav[6] * nav[6])
     _noise(par, speed, gps[G_ACCEL], variance)
-    _distances(row, fix, dt, residual, variance, distance)
+    _distances(row, par, fix, dt, residual, variance, distance)
     changed = _changed(row, data, i, fix)
     moving = speed > 1.0 or gps[G_ACCEL] > 0.5
     count_freeze(row, changed, status[LATCHED] == 1)
@@ -159,7 +161,7 @@ def _noise(par: Settings, speed: float, accel: float, variance: F8) -> None:
 
 
 @njit(cache=True)
-def _distances(row: Tables, fix: F8, dt: float, residual: F8, variance: F8, distance: F8) -> None:
+def _distances(row: Tables, par: Settings, fix: F8, dt: float, residual: F8, variance: F8, distance: F8) -> None:
     """Mahalanobis distances of the innovations, and of the leaky sums of position against velocity and of drift."""
     cov, gps = row.cov, row.gps
     with_velocity, with_down = not math.isnan(fix[3]), not math.isnan(fix[2])
@@ -185,9 +187,10 @@ def _distances(row: Tables, fix: F8, dt: float, residual: F8, variance: F8, dist
     # where there is no velocity, the position has to show the drift
     keep = math.exp(-dt / DRIFT_S)
     first, state = (3, VEL) if with_velocity else (0, POS)
+    lasting = DRIFT_LATE * (LATE_VELOCITY * par.timing_std_s * gps[G_ACCEL]) ** 2
     total = 0.0
     for k in range(3):
-        unit = residual[first + k] / math.sqrt(cov[state + k, state + k] + variance[first + k])
+        unit = residual[first + k] / math.sqrt(cov[state + k, state + k] + variance[first + k] + lasting)
         if math.isnan(unit):
             unit = 0.0
         gps[G_DRIFT + k] += (1.0 - keep) * (unit - gps[G_DRIFT + k])

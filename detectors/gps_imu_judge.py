@@ -15,7 +15,7 @@ from numba import njit
 from watchkeeper.detectors.eskf import ACC, ATT, GYR, POS, VEL
 from watchkeeper.detectors.gps_imu_align import ACCEL_BIAS, GYRO_REST, place, relevel
 from watchkeeper.detectors.gps_imu_state import (
-    AGAINST, DRIFT, FREEZE, FREEZE_RUN, FREEZE_SEEN, G_ACCEL, G_CALM_S, G_DRIFT, G_GOOD_S, G_SELF_S, HELD, I_STUCK_S,
+    ABOVE, AGAINST, DRIFT, FREEZE, FREEZE_RUN, FREEZE_SEEN, G_ACCEL, G_CALM_S, G_DRIFT, G_GOOD_S, G_SELF_S, HELD, I_STUCK_S,
     IMU_VARIED, LATCHED, PHASE, SCALED, STUCK, SUSPECT_RUN, TRACKING, TRIED, VELOCITY,
     VERTICAL, Settings, Tables,
 )  # fmt: skip
@@ -28,9 +28,9 @@ SIGMA_99 = 2.576
 LEVEL_FIRST = (2.2, 2.2, 2.4, 3.5, 4.5)
 LEVEL_MIN = (1.25, 1.25, 1.25, 2.0, 2.5)
 LEVEL_MAX = (4.4, 4.4, 4.8, 7.0, 10.0)
-# One exceedance raises the level by five percent; the steady fall balances that at one in a hundred. Slow, because an
-# attack that stays under the threshold also teaches.
-LEVEL_UP, LEVEL_DOWN = 1.05, 0.9995
+# Each time a distance rises over its level, the level grows by this; otherwise it falls slowly: in balance it is
+# crossed about once in 150 epochs. An excursion counts once however long it lasts, or an attack would teach itself in.
+LEVEL_UP, LEVEL_DOWN = 1.08, 0.9995
 # A vehicle at rest shows less than it will in flight, so it teaches nothing: m/s2 and m/s.
 ACTIVE_ACCEL, ACTIVE_SPEED = 0.5, 1.0
 # This many suspicious epochs in a row latch the verdict.
@@ -75,8 +75,10 @@ def learn(row: Tables, distance: F8, speed: float) -> None:
     if row.status[PHASE] != TRACKING or (row.gps[G_ACCEL] < ACTIVE_ACCEL and speed < ACTIVE_SPEED):
         return
     for c in range(SCALED):
-        step = LEVEL_UP if distance[c] > row.scale[c] else LEVEL_DOWN
+        above = distance[c] > row.scale[c]
+        step = LEVEL_UP if above and row.status[ABOVE] & (1 << c) == 0 else LEVEL_DOWN
         row.scale[c] = min(max(row.scale[c] * step, LEVEL_MIN[c]), LEVEL_MAX[c])
+        row.status[ABOVE] = row.status[ABOVE] | 1 << c if above else row.status[ABOVE] & ~(1 << c)
 
 
 @njit(cache=True)

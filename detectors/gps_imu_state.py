@@ -22,10 +22,11 @@ BIN_S = 0.02
 BINS = 32
 
 # status, whole numbers: PLACED, ANCHORED and LATCHED are flags, the runs count GPS epochs, IMU_VARIED counts samples,
-# HELD is a bit per channel that is not fused while latched, TRIED counts attempts at recovery
+# HELD has a bit per channel that is not fused while latched, ABOVE one per channel over its level, TRIED counts attempts
+# at recovery
 PHASE, BIN_COUNT, BIN_FIRST, PLACED, ANCHORED, SUSPECT_RUN, FREEZE_RUN, FREEZE_SEEN, IMU_VARIED = range(9)
-LATCHED, HELD, TRIED = 9, 10, 11
-STATUS_COLUMNS = 12
+LATCHED, HELD, TRIED, ABOVE = 9, 10, 11, 12
+STATUS_COLUMNS = 13
 EMPTY, LEVELLING, ALIGNING, TRACKING = range(4)
 
 # imu: last sample (time, acceleration, rate); bin being filled (start, rate sums, acceleration sums); how long all six
@@ -42,10 +43,11 @@ G_T, G_POS, G_VEL, G_LAT, G_LON, G_HORIZON, G_AGAINST, G_DRIFT = 0, 1, 4, 7, 8, 
 G_GOOD_S, G_CALM_S, G_SELF_S, G_ACCEL = 16, 17, 18, 19
 GPS_COLUMNS = 20
 
-# align: sums of the yaw fit (count, IMU, GPS, products), then what the position-only variant needs
+# align: sums of the yaw fit (count, IMU, GPS, products); the span in progress (time, position and velocity at its start,
+# way and velocity change since by the IMU); from the span before (velocity change minus mean, GPS mean velocity), count
 A_N, A_IMU, A_GPS, A_DOT, A_CROSS, A_IMU_SQ, A_GPS_SQ = 0, 1, 3, 5, 6, 7, 8
-A_T, A_POS, A_RUN, A_RUN_VEL, A_MEAN_IMU, A_MEAN_GPS, A_SPANS = 9, 10, 12, 14, 16, 18, 20
-ALIGN_COLUMNS = 21
+A_T, A_POS, A_VEL, A_WAY, A_CHANGE, A_REST, A_MEAN, A_SPANS = 9, 10, 12, 14, 16, 18, 20, 22
+ALIGN_COLUMNS = 23
 
 # Channels of evidence, in the order of the cause bits. The first five are scaled by what the vehicle has shown.
 CHANNELS = ("position", "velocity", "vertical", "position_against_velocity", "drift", "freeze", "imu_stuck")

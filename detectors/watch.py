@@ -109,9 +109,6 @@ class Watch:
         for name, column in ev.numbers.items():
             value = float(column[row])
             evidence[name] = round(value, DIGITS) if isfinite(value) else None
-        callsigns = [self.fleet.callsign[slot] for slot in slots]
-        if any(callsigns):
-            evidence["callsigns"] = callsigns
         return Finding(
             ev.kind,
             tuple(self.fleet.ids[slot] for slot in slots),

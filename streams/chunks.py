@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -62,6 +63,23 @@ def _renumber(names: list[str], used: list[I4], index: dict[str, int]) -> I4:
     return table
 
 
+def cut(batch: Batch, edges: Sequence[int]) -> Iterator[Batch]:
+    """Pieces of a batch numbered without holes: samples edges[0] to edges[1], edges[1] to edges[2] and so on.
+
+    Like slice_batch for many pieces at once: places are looked up once, and times and numbers are views.
+    """
+    places = {kind: np.searchsorted(c.seq, edges).tolist() for kind, c in batch.kinds.items()}
+    for i, start in enumerate(edges[:-1]):
+        kinds: dict[Kind, Columns] = {}
+        for kind, c in batch.kinds.items():
+            lo, hi = places[kind][i : i + 2]
+            if hi > lo:
+                # kernels are compiled for whole, not for strided arrays
+                data = np.ascontiguousarray(c.data[:, lo:hi])
+                kinds[kind] = Columns(c.seq[lo:hi] - start, c.vid[lo:hi], c.via[lo:hi], c.t[lo:hi], data)
+        yield Batch(batch.ids, kinds, batch.vias, batch.callsigns)
+
+
 def rechunk(batches: Iterable[Batch], size: int) -> Iterator[Batch]:
     """The same samples in batches of exactly `size` (the last may be smaller)."""
     held: list[Batch] = []
@@ -69,12 +87,10 @@ def rechunk(batches: Iterable[Batch], size: int) -> Iterator[Batch]:
     for whole in batches:
         batch = numbered(whole)
         n = len(batch)
-        at = 0
-        while at < n:
-            stop = min(n, at + missing)
-            held.append(batch if stop - at == n else slice_batch(batch, at, stop))
-            missing -= stop - at
-            at = stop
+        edges = [0, *range(missing, n, size), n] if n else []
+        for piece, (start, stop) in zip(cut(batch, edges), pairwise(edges), strict=True):
+            held.append(piece)
+            missing -= stop - start
             if not missing:
                 yield held[0] if len(held) == 1 else join(held)
                 held, missing = [], size
@@ -110,16 +126,18 @@ def timed(batches: Iterable[Batch]) -> Iterator[tuple[Batch, F8]]:
         t = arrival_times(batch)
         if held is not None:
             yield held[0], _running_median(before, held[1], t[:MEDIAN_REACH])
-            before = held[1][-MEDIAN_REACH:]
+            before = np.concatenate((before, held[1]))[-MEDIAN_REACH:]
         held = batch, t
     if held is not None:
         yield held[0], _running_median(before, held[1], np.empty(0))
 
 
 def _running_median(before: F8, t: F8, after: F8) -> F8:
-    near = np.concatenate((before, t, after))
-    padded = np.pad(near, (MEDIAN_REACH - len(before), MEDIAN_REACH - len(after)), mode="edge")
-    windows = np.lib.stride_tricks.sliding_window_view(padded, 2 * MEDIAN_REACH + 1)
+    # as if sorted at both ends of the log, so that there too a median changes nothing
+    earlier = np.full(MEDIAN_REACH - len(before), -np.inf)
+    later = np.full(MEDIAN_REACH - len(after), np.inf)
+    near = np.concatenate((earlier, before, t, after, later))
+    windows = np.lib.stride_tricks.sliding_window_view(near, 2 * MEDIAN_REACH + 1)
     median = np.partition(windows, MEDIAN_REACH, axis=1)[:, MEDIAN_REACH]
     rising: F8 = np.maximum.accumulate(median)
     return rising

@@ -1,4 +1,4 @@
-"""Payload bytes to columns and back.
+"""Payload bytes to columns. The way back is encode.py.
 
 Two payloads exist, each as MessagePack or, when the first byte is `{`, as JSON:
 - a **sample** on `<prefix>/<kind>/<id>`: a map with `t` and the fields of the kind, and optionally `id` (which
@@ -13,9 +13,9 @@ by msgspec into tuples and become columns in `take()`, once for many messages.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from math import nan
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -23,16 +23,7 @@ import numpy as np
 from watchkeeper.config.schema import Limits, Topics
 from watchkeeper.streams.batch import F8, I4, Batch, Columns
 from watchkeeper.streams.check import OK, REASONS, check
-from watchkeeper.streams.messages import (
-    COLUMN,
-    FIELDS,
-    ID_MAX,
-    KIND_OF_WORD,
-    Drop,
-    Kind,
-    escape_id,
-    unescape_id,
-)
+from watchkeeper.streams.messages import FIELDS, ID_MAX, KIND_OF_WORD, Drop, Kind, unescape_id
 
 OnBad = Callable[[str, str, bytes], None]
 FRAME_VERSION = 1
@@ -295,65 +286,3 @@ def _column(values: bytes | list[float | None], n: int) -> F8:
     if len(values) != n:
         raise _RefusedError(Drop.FRAME)
     return np.array(values, dtype=np.float64)
-
-
-def encode_sample(
-    kind: Kind,
-    t: float,
-    values: Mapping[str, float | str],
-    *,
-    name: str | None = None,
-    encoding: Literal["json", "msgpack"] = "json",
-) -> bytes:
-    """One sample; absent (NaN) fields are left out. `values` may also hold `via` and `callsign`."""
-    present = {
-        key: value
-        for key, value in values.items()
-        if isinstance(value, str) or value == value  # noqa: PLR0124
-    }
-    unknown = present.keys() - COLUMN[kind].keys() - {"via", "callsign"}
-    if unknown:
-        raise ValueError(f"{kind.word} has no field {sorted(unknown)[0]!r}; it has {', '.join(COLUMN[kind])}")
-    message = {"t": t, **({"id": name} if name else {}), **present}
-    return msgspec.json.encode(message) if encoding == "json" else msgspec.msgpack.encode(message)
-
-
-def encode_frame(kind: Kind, ids: Sequence[str], t: F8, data: F8, *, via: Sequence[str] | None = None) -> bytes:
-    """One columnar MessagePack frame; columns that are absent throughout are left out."""
-    frame: dict[str, Any] = {"v": FRAME_VERSION, "id": list(ids)}
-    frame["t"] = float(t[0]) if (t == t[0]).all() else t.astype("<f8").tobytes()
-    for field, column in zip(FIELDS[kind], data, strict=True):
-        if not np.isnan(column).all():
-            frame[field.name] = column.astype("<f8").tobytes()
-    if via is not None and any(via):
-        frame["via"] = via[0] if len(set(via)) == 1 else list(via)
-    return msgspec.msgpack.encode(frame)
-
-
-def encode_batch(batch: Batch, topics: Topics, *, max_rows: int = 1000) -> Iterator[tuple[str, bytes]]:
-    """A batch as frames, (topic, payload), in arrival order: a new frame where the kind changes."""
-    order = sorted(
-        ((int(seq), kind, row) for kind, cols in batch.kinds.items() for row, seq in enumerate(cols.seq.tolist()))
-    )
-    start = 0
-    while start < len(order):
-        kind = order[start][1]
-        stop = start
-        while stop < len(order) and order[stop][1] is kind and stop - start < max_rows:
-            stop += 1
-        rows = np.array([row for _, _, row in order[start:stop]])
-        cols = batch.kinds[kind].take(rows)
-        ids = [batch.ids[v] for v in cols.vid.tolist()]
-        via = [batch.vias[v] if v >= 0 else "" for v in cols.via.tolist()]
-        yield frame_topic(topics, kind), encode_frame(kind, ids, cols.t, cols.data, via=via)
-        start = stop
-
-
-def sample_topic(topics: Topics, kind: Kind, name: str) -> str:
-    """Where a vehicle's samples of this kind are published."""
-    return f"{topics.telemetry}/{kind.word}/{escape_id(name)}"
-
-
-def frame_topic(topics: Topics, kind: Kind) -> str:
-    """Where frames of this kind are published."""
-    return f"{topics.telemetry}/{kind.word}"

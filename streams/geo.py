@@ -39,8 +39,11 @@ _ROUNDS = 40
 @njit(cache=True)
 def wrap_lon(lon_deg: float) -> float:
     """The longitude in [-180, 180)."""
+    if -180.0 <= lon_deg < 180.0:
+        return lon_deg
+    # rounding may leave it a last bit outside, on either side of the same meridian
     wrapped = lon_deg - 360.0 * math.floor((lon_deg + 180.0) / 360.0)
-    return wrapped if wrapped < 180.0 else -180.0
+    return wrapped if -180.0 <= wrapped < 180.0 else -180.0
 
 
 @njit(cache=True)

@@ -38,17 +38,19 @@ class AiomqttConnection:
 
     async def hold(self, up: Callable[[], None]) -> None:
         """Connect, subscribe, call `up`, and stay until the connection is lost."""
+        client = self._client()
         try:
-            async with self._client() as client:
-                paho = client._client
-                self._read_in_batches(paho)
+            async with client:
+                self._read_in_batches(client._client)
                 await self._subscribe(client)
-                self._paho = paho
+                self._paho = client._client
                 up()
                 # nothing is ever queued here; the iterator raises when the connection is lost
                 async for _ in client.messages:
                     pass
         except aiomqtt.MqttError as error:
+            # aiomqtt leaves the socket open when the broker did not answer its CONNECT
+            client._client.disconnect()
             raise ConnectionError(str(error)) from error
         finally:
             self._paho = None

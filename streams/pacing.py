@@ -9,13 +9,12 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterable, Iterator
-from itertools import pairwise
 from typing import Protocol
 
 import numpy as np
 
-from watchkeeper.streams.batch import Batch, slice_batch
-from watchkeeper.streams.chunks import timed
+from watchkeeper.streams.batch import Batch
+from watchkeeper.streams.chunks import cut, timed
 
 # Samples leave in groups that are this long by the clock: finer than anybody sees, coarse enough to be cheap.
 GROUP_S = 0.05
@@ -95,10 +94,10 @@ def groups(batches: Iterable[Batch], speed: float) -> Iterator[tuple[float, Batc
             yield batch.t_max, batch
         return
     for batch, t in timed(batches):
-        cuts = np.flatnonzero(np.diff(np.floor(t / (GROUP_S * speed)))) + 1
-        edges = [0, *cuts.tolist(), len(t)]
-        for start, stop in pairwise(edges):
-            yield float(t[stop - 1]), slice_batch(batch, start, stop)
+        borders = np.flatnonzero(np.diff(np.floor(t / (GROUP_S * speed)))) + 1
+        edges = [0, *borders.tolist(), len(t)]
+        for piece, stop in zip(cut(batch, edges), edges[1:], strict=True):
+            yield float(t[stop - 1]), piece
 
 
 def paced(batches: Iterable[Batch], pacer: Pacer) -> Iterator[Batch]:

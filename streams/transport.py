@@ -180,7 +180,7 @@ class Transport:
                     await self._connection.hold(self._up)
                 except OSError as error:
                     self.last_error = str(error) or type(error).__name__
-                    self._down()
+                self._down()
                 # a link that breaks as soon as it is up (say, two clients with one id) is not a reason to hurry
                 if clock() - began > self._backoff.max_s:
                     self._backoff.reset()

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 from watchkeeper.config.loader import ConfigError
+from watchkeeper.daemon.background import leave
 
 HELP = """\
 start a broker, a simulator and the daemon, and show the alarms live
@@ -52,7 +53,7 @@ def main(args: argparse.Namespace) -> int:
 
     options = demo.Options(seconds=args.seconds, port=args.port, seed=args.seed, state_dir=args.state_dir)
     try:
-        return asyncio.run(demo.run(options))
+        return leave(asyncio.run(demo.run(options)))
     except ConfigError as error:
         print(error, file=sys.stderr)
         return os.EX_CONFIG

@@ -113,17 +113,18 @@ def _judge(args: argparse.Namespace, config: Config, sources: Sequence[Source]) 
         replay = Replay(config, on_event, trace)
         batches = read_logs(sources, chunk=args.chunk, start=args.start, stop=args.stop)
         batches = shown(batches, sources, "replaying", hidden=args.alarms is None and sys.stdout.isatty())
-        began_s = time.perf_counter()
+        began_s, began_cpu_s = time.perf_counter(), time.process_time()
         try:
             replay.run(paced(batches, Pacer(args.speed, SystemClock(), max_gap_s=config.time.gap_skip_s)))
         except KeyboardInterrupt:
             interrupted = True
-        wall_s = time.perf_counter() - began_s
+        wall_s, cpu_s = time.perf_counter() - began_s, time.process_time() - began_cpu_s
     summary: dict[str, Any] = replay.summary(sources) | ({"interrupted": True} if interrupted else {})
     total = sum(summary["samples"].values())
     if args.timing:
         summary["timing"] = {
             "wall_s": wall_s,
+            "cpu_s": cpu_s,
             "samples_per_s": total / wall_s,
             "peak_rss_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
         }

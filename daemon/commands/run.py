@@ -11,6 +11,7 @@ from pathlib import Path
 
 from watchkeeper.config.loader import ENV_FILE, ConfigError, load
 from watchkeeper.daemon import logs
+from watchkeeper.daemon.background import leave
 
 HELP = "watch the broker of the configuration and raise alarms, until SIGTERM or Ctrl-C"
 EXAMPLES = """\
@@ -64,8 +65,4 @@ def main(args: argparse.Namespace) -> int:
     finally:
         if lines is not None:
             lines.close()
-    if app.compiling:
-        # stopped while compiling: the compiler's thread would hold up, or crash, an ordinary exit
-        sys.stdout.flush()
-        os._exit(0)
-    return 0
+    return leave(0)

@@ -188,9 +188,7 @@ def test_a_broker_that_lost_its_memory_is_told_again_but_nobody_sees_it_raised_t
     wait_for(lambda: again.retained() == {})
 
 
-def test_ready_only_once_the_broker_is_there(
-    own_broker: Any, configure: Any, start: Any, wait_for: Any
-) -> None:
+def test_ready_only_once_the_broker_is_there(own_broker: Any, configure: Any, start: Any, wait_for: Any) -> None:
     own_broker.stop()
     app = start(configure(own_broker.url), ready=False)
     status, body = wait_for(lambda: answer if (answer := app.get("/readyz"))[0] else None)

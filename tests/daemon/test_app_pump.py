@@ -18,7 +18,7 @@ from watchkeeper.daemon.pump import Intake, Pump
 from watchkeeper.daemon.reload import merge
 from watchkeeper.detectors.alarms import AlarmEvent
 from watchkeeper.detectors.pipeline import Pipeline
-from watchkeeper.streams.codec import encode_frame, frame_topic
+from watchkeeper.streams.encode import encode_frame, frame_topic
 from watchkeeper.streams.messages import FIELDS, Kind
 
 CONFIG = load(

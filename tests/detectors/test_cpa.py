@@ -239,6 +239,27 @@ def test_large_fleet_finds_what_a_straight_line_over_all_pairs_finds(n: int, are
     assert surely <= pairs <= perhaps
 
 
+@pytest.mark.parametrize("speeds_kt", [(450.0, 450.0), (120.0, 600.0), (690.0, 3000.0), (4900.0, 4900.0)])
+@pytest.mark.parametrize("meeting_s", [0.0, EN_ROUTE.horizon_s])
+def test_pairs_at_the_very_edge_of_reach_are_found(speeds_kt: tuple[float, float], meeting_s: float) -> None:
+    # 300 pairs all over the Earth, head on, 1 m inside the minimum at the first or last moment of the horizon: at
+    # mid-horizon they are as far apart as a pair can be, and lie across cell borders in every way.
+    rng = np.random.default_rng(7)
+    fleet: list[Aircraft] = []
+    for k in range(300):
+        lat, lon, line = math.degrees(math.asin(rng.uniform(-1, 1))), rng.uniform(-180, 180), rng.uniform(0, 360)
+        other = WGS84.Direct(lat, lon, line, EN_ROUTE.separation_m - 1.0)
+        away = meeting_s == 0.0
+        for at_lat, at_lon, outward, gs_kt in (
+            (lat, lon, line + 180.0, speeds_kt[0]),
+            (other["lat2"], other["lon2"], other["azi2"], speeds_kt[1]),
+        ):
+            start = WGS84.Direct(at_lat, at_lon, outward, gs_kt * KT_MS * meeting_s)
+            track = start["azi2"] if away else start["azi2"] + 180.0
+            fleet.append((start["lat2"], start["lon2"], track, gs_kt, 2000.0 * k, 0.0))
+    assert search(fleet, EN_ROUTE)[0] == {(2 * k, 2 * k + 1) for k in range(300)}
+
+
 def test_overflow_is_counted_and_never_written() -> None:
     rng = np.random.default_rng(0)
     crowd = [(50.0 + rng.normal(0, 0.01), 8.0, 90.0, 400.0, 30_000.0, 0.0) for _ in range(30)]

@@ -81,6 +81,10 @@ def test_ecef_of_known_points() -> None:
 
 
 @given(st.floats(-1e4, 1e4))
+@example(180.0 - 3e-14)
+@example(540.0 - 1e-13)
+@example(-180.0 - 3e-14)
+@settings(max_examples=1000)
 def test_wrapped_longitude_is_the_same_meridian(lon: float) -> None:
     wrapped = geo.wrap_lon(lon)
     assert -180.0 <= wrapped < 180.0

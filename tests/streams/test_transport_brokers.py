@@ -169,17 +169,14 @@ def test_it_comes_back_when_the_broker_does(kind: BrokerKind, library: str) -> N
     play(scene)
 
 
-@each_broker
+@need_mosquitto
 @each_library
-def test_a_kept_session_holds_what_was_sent_while_we_were_away(kind: BrokerKind, library: str) -> None:
+def test_a_kept_session_holds_what_was_sent_while_we_were_away(library: str) -> None:
     async def scene() -> None:
-        async with (
-            EmbeddedBroker(kind=kind) as broker,
-            running(Client(broker.url, library, client_id="other")) as other,
-        ):
+        async with EmbeddedBroker(kind="mosquitto") as broker, running(Client(broker.url, library, client_id="o")) as o:
             async with running(Client(broker.url, library, "telemetry/#", session_expiry_s=300)):
                 pass
-            sent = [other.transport.post("telemetry/a", b"%d" % i) for i in range(2000)]
+            sent = [o.transport.post("telemetry/a", b"%d" % i) for i in range(2000)]
             assert all(await asyncio.gather(*sent))
             async with running(Client(broker.url, library, "telemetry/#", session_expiry_s=300)) as back:
                 assert [await back.next() for _ in sent] == [("telemetry/a", b"%d" % i) for i in range(2000)]
@@ -325,5 +322,46 @@ def test_a_refused_subscription_is_not_a_connection(library: str) -> None:
                     await asyncio.sleep(0.01)
                 assert not client.up.is_set()
             assert client.transport.last_error == "subscription refused: secret/a"
+
+    play(scene)
+
+
+@each_library
+def test_a_broker_that_never_answers_is_given_up_and_left(library: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in LIBRARIES:
+        monkeypatch.setattr(f"watchkeeper.streams.mqtt_{name}.ANSWER_TIMEOUT_S", 0.1)
+    left: asyncio.Queue[bool] = asyncio.Queue()
+
+    async def swallow(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while await reader.read(1024):
+            pass
+        left.put_nowait(True)
+        writer.close()
+
+    async def scene() -> None:
+        async with await asyncio.start_server(swallow, "127.0.0.1", 0) as server:
+            port = server.sockets[0].getsockname()[1]
+            client = Client(f"mqtt://127.0.0.1:{port}", library, "t")
+            async with running(client, connected=False):
+                for _ in range(3):
+                    assert await asyncio.wait_for(left.get(), WAIT_S)
+                assert not client.up.is_set()
+
+    play(scene)
+
+
+@need_mosquitto
+@each_library
+def test_the_brokers_receive_maximum_is_respected(library: str) -> None:
+    async def scene() -> None:
+        settings = ["max_inflight_messages 5"]
+        async with (
+            EmbeddedBroker(kind="mosquitto", settings=settings) as broker,
+            running(Client(broker.url, library, "t")) as client,
+        ):
+            sent = [client.transport.post("t", b"%d" % i) for i in range(300)]
+            assert await asyncio.gather(*sent) == [True] * 300
+            assert [await client.next() for _ in sent] == [("t", b"%d" % i) for i in range(300)]
+            assert client.transport.reconnects == 0
 
     play(scene)
