@@ -51,7 +51,7 @@ class Cost:
 
     @property
     def lost(self) -> int:
-        """Messages that the broker took and we never saw."""
+        """Messages that had not arrived when the time to settle was over."""
         return self.sent - self.received
 
 

@@ -11,7 +11,7 @@ from numba import njit
 
 from watchkeeper.detectors.gps_imu_bins import take_imu
 from watchkeeper.detectors.gps_imu_fix import take_gps
-from watchkeeper.detectors.gps_imu_state import LATCHED, Settings, Tables
+from watchkeeper.detectors.gps_imu_state import Settings, Tables
 from watchkeeper.streams.batch import F8, I4
 
 # Working space of one vehicle at a time; the parts are named where they are used.
@@ -43,13 +43,6 @@ def run(
                 i += 1
             elif with_gps:
                 score[g] = take_gps(row, par, work, gps_t[g], gps, g, sigma[g])
-                if sigma.shape[1] > 7:
-                    sigma[g, 7:22] = work[:15]
-                    for k in range(15):
-                        sigma[g, 22 + k] = row.cov[k, k]
-                    sigma[g, 37:53] = row.nav
-                    sigma[g, 53] = row.status[0]
-                    sigma[g, 54] = row.status[LATCHED]
                 g += 1
             else:
                 break

@@ -210,3 +210,31 @@ def test_without_a_state_directory_nothing_is_written(
     assert wait_for(lambda: listener.alarms("raised"))
     app.stop()
     assert list(tmp_path.iterdir()) == []
+
+
+def test_an_alarm_that_nobody_can_follow_any_more_is_ended_at_the_start(
+    broker: Any, listener: Any, configure: Any, start: Any, wait_for: Any, tmp_path: Path
+) -> None:
+    (tmp_path / "state").mkdir()
+    left = {
+        "id": "0123456789abcdef", "kind": "retired", "state": "raised", "severity": "warning", "subjects": ["x"],
+        "t": 5.0, "t_onset": 1.0, "t_raised": 5.0, "t_cleared": None, "score": 2.0, "threshold": 1.0, "evidence": {},
+        "diagnosis": None,
+    }  # fmt: skip
+    (tmp_path / "state" / "journal.jsonl").write_text(json.dumps(left) + "\n")
+    start(configure(broker.url))
+    [cleared] = wait_for(lambda: listener.alarms("cleared"))
+    assert (cleared["id"], cleared["evidence"]) == (left["id"], {"cleared_by": "restart"})
+    wait_for(lambda: listener.retained() == {})
+
+
+def test_a_part_that_fails_ends_the_daemon_so_that_its_supervisor_restarts_it(
+    broker: Any, configure: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def fails(_self: object) -> None:
+        raise RuntimeError("pump broke")
+
+    monkeypatch.setattr("watchkeeper.daemon.pump.Pump.run", fails)
+    with pytest.raises(ExceptionGroup) as caught:
+        asyncio.run(App(configure(broker.url)).run(signals=False))
+    assert caught.group_contains(RuntimeError, match="pump broke")

@@ -137,8 +137,9 @@ class Silence:
         listener.fixes("quiet busy", 126, 136)
 
 
-@pytest.mark.parametrize("snapshot", ["kept", "lost", "damaged"])
-@pytest.mark.parametrize("story", [Conflict, Silence])
+@pytest.mark.parametrize(
+    ("story", "snapshot"), [(Conflict, "kept"), (Conflict, "lost"), (Conflict, "damaged"), (Silence, "kept")]
+)
 def test_after_kill_9_an_active_alarm_keeps_its_id_is_not_raised_again_and_clears_once(
     listener: Any, write: Any, run: Any, wait_for: Any, tmp_path: Path, snapshot: str, story: Any
 ) -> None:
