@@ -29,6 +29,7 @@ GS_KT, ALT_FT = 450.0, 35_000.0
 LINGER_S = 5.0
 # a conflict needs two reports of each aircraft
 PROBE_STEPS = 4
+PROBE_END_S = 0.5
 _FIELDS = ("t", "lat", "lon", "alt_ft", "gs_kt", "trk_deg", "vs_fpm")
 
 
@@ -159,7 +160,9 @@ async def publish(args: argparse.Namespace) -> dict[str, Any]:
     packets, formation = Packets(args.encoding, args.qos), Formation(args.vehicles, time.time())
     total = int(args.rate * args.seconds)
     probes: dict[str, float] = {}
-    steps = 0
+    # the last pair needs traffic behind it: event time stands still when the messages stop
+    pairs = min(10_000, int((args.seconds - PROBE_END_S) / args.probe_s)) if args.probe_s else 0
+    steps, most_steps = 0, PROBE_STEPS * pairs
     start = time.monotonic()
     while counts.sent < total:
         elapsed, now = time.monotonic() - start, time.time()
@@ -168,7 +171,7 @@ async def publish(args: argparse.Namespace) -> dict[str, Any]:
             # one aircraft never twice at one time, even after the machine held us up
             due = min(due, args.vehicles)
             block = packets.encode(*formation.take(due, now), now)
-            if args.probe_s and steps < int(PROBE_STEPS * elapsed / args.probe_s) and steps < PROBE_STEPS * 10_000:
+            if steps < most_steps and steps < int(PROBE_STEPS * elapsed / args.probe_s):
                 k, step = divmod(steps, PROBE_STEPS)
                 block += packets.encode(*probe(k, step), now)
                 steps, counts.sent, total = steps + 1, counts.sent + 1, total + 1

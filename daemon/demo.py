@@ -19,19 +19,14 @@ from pathlib import Path
 from typing import Any
 
 from watchkeeper.config.loader import load
-from watchkeeper.config.schema import Broker, Topics
-from watchkeeper.daemon import logs
+from watchkeeper.daemon import feed, logs
 from watchkeeper.daemon.app import App
 from watchkeeper.daemon.background import in_background
 from watchkeeper.daemon.broker import EmbeddedBroker
 from watchkeeper.daemon.terminal import AlarmLines, LiveView
 from watchkeeper.detectors.alarms import CLEARED, RAISED, AlarmEvent
-from watchkeeper.streams.batch import Batch
-from watchkeeper.streams.encode import encode_sample, sample_topic
-from watchkeeper.streams.messages import COLUMN
-from watchkeeper.streams.pacing import groups
+from watchkeeper.streams.pacing import Pacer, SystemClock
 from watchkeeper.streams.simulate import simulate
-from watchkeeper.streams.transport import make_transport
 
 # What a whole minute must show; a shorter run is only looked at.
 PROOF_S = 60.0
@@ -85,9 +80,10 @@ async def run(options: Options) -> int:
     with tempfile.TemporaryDirectory(prefix="watchkeeper-demo-") as scratch:
         async with EmbeddedBroker() as broker:
             app = _daemon(options, broker, options.state_dir or Path(scratch))
-            app.publisher.listeners.append(tally.note)
+            view = LiveView(app) if sys.stdout.isatty() else AlarmLines()
+            app.publisher.listeners += [tally.note, view.show]
             daemon = asyncio.create_task(app.run(signals=False))
-            show = asyncio.create_task(_show(app, broker, options))
+            show = asyncio.create_task(_show(app, broker, options, view))
             interruption = asyncio.create_task(interrupted.wait())
             try:
                 await asyncio.wait([daemon, show, interruption], return_when=asyncio.FIRST_COMPLETED)
@@ -97,6 +93,7 @@ async def run(options: Options) -> int:
                 for task in (show, interruption):
                     task.cancel()
                 await asyncio.wait([show, interruption])
+                view.close()
             # what failed, if anything did
             daemon.result()
             if not show.cancelled():
@@ -132,7 +129,7 @@ def _free_port(wanted: int) -> int:
     return wanted
 
 
-async def _show(app: App, broker: EmbeddedBroker, options: Options) -> None:
+async def _show(app: App, broker: EmbeddedBroker, options: Options, view: LiveView | AlarmLines) -> None:
     """Wait until the daemon is ready, then play the scenario before it and the audience."""
     while app.not_ready():
         await asyncio.sleep(0.05)
@@ -141,49 +138,22 @@ async def _show(app: App, broker: EmbeddedBroker, options: Options) -> None:
     print(f"broker   {broker.url} ({broker.kind}), try: mosquitto_sub -p {broker.port} -v -t 'watchkeeper/#'")
     if app.http is not None:
         print("".join(f"{name:<9}{app.http.url}{page}\n" for name, page in URLS.items()), end="", flush=True)
-    view = LiveView(app) if sys.stdout.isatty() else AlarmLines()
-    app.publisher.listeners.append(view.show)
-    try:
-        async with asyncio.TaskGroup() as group:
-            refreshing = group.create_task(view.run()) if isinstance(view, LiveView) else None
-            await _simulate(app, broker, options)
-            if refreshing is not None:
-                refreshing.cancel()
-    finally:
-        view.close()
+    async with asyncio.TaskGroup() as group:
+        drawing = group.create_task(view.run()) if isinstance(view, LiveView) else None
+        await _simulate(app, broker, options)
+        if drawing is not None:
+            drawing.cancel()
 
 
 async def _simulate(app: App, broker: EmbeddedBroker, options: Options) -> None:
     """Publish the scenario in real time, and wait until the daemon has received all of it."""
-    settings = Broker(url=broker.url, client_id="simulator", session_expiry_s=0)
-    sent = 0
-    transport = make_transport(settings, subscribe=[], on_message=lambda _topic, _payload: None)
-    running = asyncio.create_task(transport.run())
+    scenario = simulate("demo", seed=options.seed, seconds=options.seconds or WEEK_S, t0=time.time())
+    pacer = Pacer(1.0, SystemClock(), max_gap_s=60.0)
+    published = await feed.publish(scenario.batches(), app.config, broker.url, pacer, by_sample=True)
     try:
-        t0 = time.time()
-        scenario = simulate("demo", seed=options.seed, seconds=options.seconds or WEEK_S, t0=t0)
-        for due_t, group in groups(scenario.batches(), 1.0):
-            await asyncio.sleep(due_t - time.time())
-            for topic, payload in messages(group, app.config.topics):
-                transport.post(topic, payload)
-                sent += 1
         async with asyncio.timeout(ARRIVAL_TIMEOUT_S):
-            while app.intake.received < sent:
+            while app.intake.received < published.messages:
                 await asyncio.sleep(0.01)
     except TimeoutError:
-        print(f"{sent - app.intake.received} of {sent} messages did not arrive", file=sys.stderr)
-    finally:
-        running.cancel()
-        await asyncio.wait([running])
-
-
-def messages(batch: Batch, topics: Topics) -> Iterator[tuple[str, bytes]]:
-    """A batch as one message per sample, (topic, payload), in arrival order."""
-    rows = sorted((seq, kind, row) for kind, cols in batch.kinds.items() for row, seq in enumerate(cols.seq.tolist()))
-    for _, kind, row in rows:
-        cols = batch.kinds[kind]
-        name = batch.ids[cols.vid[row]]
-        values: dict[str, float | str] = dict(zip(COLUMN[kind], cols.data[:, row].tolist(), strict=True))
-        if name in batch.callsigns:
-            values["callsign"] = batch.callsigns[name]
-        yield sample_topic(topics, kind, name), encode_sample(kind, float(cols.t[row]), values)
+        missing = published.messages - app.intake.received
+        print(f"{missing} of {published.messages} messages did not arrive", file=sys.stderr)

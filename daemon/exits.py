@@ -10,7 +10,6 @@ from collections.abc import Callable
 
 from watchkeeper.config.loader import ConfigError
 from watchkeeper.streams.source import LogError
-from watchkeeper.streams.transport import parse_url
 
 FAILED, INTERRUPTED = 1, 130
 Main = Callable[[argparse.Namespace], int]
@@ -42,12 +41,3 @@ def fail(problem: str) -> int:
     """Say what went wrong; the exit code to return."""
     print(f"watchkeeper: {problem}", file=sys.stderr)
     return FAILED
-
-
-def mqtt_url(word: str) -> str:
-    """An argparse type: mqtt://HOST[:PORT] or mqtts://HOST[:PORT]."""
-    try:
-        parse_url(word)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from error
-    return word

@@ -29,6 +29,8 @@ GATHER_S = 0.01
 # Messages between two looks at the clock, and samples between two turns of the event loop.
 DECODE_GROUP = 64
 FEED_SAMPLES = 20_000
+# The queue is bounded by number (limits.queue_messages) and, because frames may be large, by their payloads' size.
+QUEUE_BYTES = 256 * 1024 * 1024
 # How often the pump looks up when nothing happens.
 BEAT_S = 0.25
 
@@ -41,34 +43,39 @@ class Intake:
     def __init__(self, limit: int, now: Callable[[], float] = time.monotonic) -> None:
         self.arrived = asyncio.Event()
         self.received = 0
-        self.taken = 0
+        self.dropped = 0
+        self._limit = limit
+        self._bytes = 0
         self._now = now
-        # a full deque drops its oldest entry by itself; how many is told by the difference of the counters
-        self._queue: deque[tuple[str, bytes, float]] = deque(maxlen=limit)
+        self._queue: deque[tuple[str, bytes, float]] = deque()
 
     def put(self, topic: str, payload: bytes) -> None:
-        """The transport's callback for each message."""
+        """The transport's callback for each message: it must cost next to nothing."""
         self._queue.append((topic, payload, self._now()))
         self.received += 1
+        self._bytes += len(payload)
+        if len(self._queue) > self._limit or self._bytes > QUEUE_BYTES:
+            self._shed()
         self.arrived.set()
+
+    def _shed(self) -> None:
+        while len(self._queue) > self._limit or (self._bytes > QUEUE_BYTES and len(self._queue) > 1):
+            self.take()
+            self.dropped += 1
 
     def __len__(self) -> int:
         return len(self._queue)
 
     def take(self) -> tuple[str, bytes, float]:
         """The oldest message."""
-        self.taken += 1
-        return self._queue.popleft()
+        message = self._queue.popleft()
+        self._bytes -= len(message[1])
+        return message
 
     @property
     def head(self) -> int:
         """The number of the oldest message in the queue, counted from 0."""
         return self.received - len(self._queue)
-
-    @property
-    def dropped(self) -> int:
-        """Messages that left unread because the queue was full."""
-        return self.received - self.taken - len(self._queue)
 
 
 class Pump:

@@ -102,7 +102,8 @@ class AlarmLines:
         while (event := self._queue.get()) is not None:
             try:
                 self._console.print(line_of(event))
-            except (OSError, ValueError):  # nobody reads any more
+            except (OSError, ValueError, SystemExit):
+                # nobody reads any more (rich answers a broken pipe with SystemExit); the watch goes on
                 return
 
 
@@ -116,7 +117,6 @@ class LiveView:
         self._rate = (self._began_s, app.intake.received, 0.0)
         # drawn from the event loop only: its own thread would read the pipeline while it changes
         self._live = Live(console=console or Console(), auto_refresh=False)
-        self._live.start()
 
     def show(self, event: AlarmEvent) -> None:
         """Remember one event for the next picture."""
@@ -124,14 +124,16 @@ class LiveView:
 
     async def run(self) -> None:
         """Task: redraw until cancelled."""
+        self._live.start()
         while True:
             self._live.update(self.picture(), refresh=True)
             await asyncio.sleep(REFRESH_S)
 
     def close(self) -> None:
         """Draw a last time and leave the picture standing."""
-        self._live.update(self.picture(), refresh=True)
-        self._live.stop()
+        if self._live.is_started:
+            self._live.update(self.picture(), refresh=True)
+            self._live.stop()
 
     def picture(self) -> Group:
         """The whole view."""

@@ -62,7 +62,8 @@ class Debouncer:
     def lost(self, t: float, cells: int) -> I4:
         """Active cells below `cells` that had no evidence for lost_s; they are cleared."""
         gone = np.flatnonzero(self.active[:cells] & (t - self.last_epoch[:cells] > self.rule.lost_s)).astype(np.int32)
-        self.reset(gone)
+        if len(gone):
+            self.reset(gone)
         return gone
 
     def quiet(self, t: float, cells: I4) -> I4:

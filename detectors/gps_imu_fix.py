@@ -11,19 +11,20 @@ import math
 
 from numba import njit
 
-from watchkeeper.detectors.eskf import GRAVITY, POS, VEL, correct, observe
-from watchkeeper.detectors.gps_imu_align import loosen_yaw, place, seek_yaw
+from watchkeeper.detectors.eskf import GRAVITY, POS, VEL, observe, settle
+from watchkeeper.detectors.gps_imu_align import loosen_yaw, place, relevel, seek_yaw
 from watchkeeper.detectors.gps_imu_bins import consume, move_covariance
-from watchkeeper.detectors.gps_imu_judge import conclude, count_freeze, learn, scale_channels
+from watchkeeper.detectors.gps_imu_judge import conclude, count_freeze, expect, is_moving, learn, scale_channels
 from watchkeeper.detectors.gps_imu_state import (
-    AGAINST, ALIGNING, ANCHORED, BIN_COUNT, BIN_FIRST, DRIFT, FREEZE, G_ACCEL, G_AGAINST, G_DRIFT, G_HORIZON, G_LAT, G_LON,
-    G_POS, G_T, G_VEL, HELD, LATCHED, PHASE, PLACED, POSITION, STUCK, VELOCITY, VERTICAL, Settings, Tables,
+    AGAINST, ALIGNING, DRIFT, FREEZE, POSITION, STUCK, VELOCITY, VERTICAL, Settings, Vehicle, Work,
 )  # fmt: skip
 from watchkeeper.streams.batch import F8
 
 WGS84_A, WGS84_E2 = 6_378_137.0, 6.694379990141e-3
 # Columns of the GPS stream (messages.FIELDS), which the kernel reads by number.
 X, LAT, LON, ALT, VX, FIX = 0, 3, 4, 5, 6, 9
+# Fix types below this are no position.
+FIX_MIN = 2.0
 # GPS is worse vertically: about twice in position, half as much again in velocity.
 VERTICAL_POSITION, VERTICAL_VELOCITY = 2.0, 1.5
 # A receiver needs this long to settle after hard acceleration, and filters its velocity more than its position: the
@@ -34,7 +35,7 @@ SETTLE_S, LATE_VELOCITY = 2.0, 2.0
 AGAINST_S, DRIFT_S = 5.0, 2.0
 # What a receiver gets wrong under acceleration lasts for about a second, so it does not average out in the second sum.
 DRIFT_LATE = 6.0
-# The first is held to this many times its 99 % level, so that one jump is not remembered for half a minute.
+# The first is held to this many times its usual distance, so that one jump is not remembered for half a minute.
 AGAINST_MAX = 4.0
 # After a pause in the GPS this long there is no path to compare with; after the second one, position begins anew.
 PAUSE_S, OUTAGE_S = 2.0, 10.0
@@ -43,106 +44,103 @@ SOFT_SIGMA = 2.0
 
 
 @njit(cache=True)
-def take_gps(row: Tables, par: Settings, work: F8, t: float, data: F8, i: int, sigma: F8) -> float:
+def take_gps(row: Vehicle, par: Settings, work: Work, t: float, data: F8, i: int, sigma: F8) -> float:
     """One fix; fills `sigma` per channel and returns the score, NaN where there is nothing to judge yet."""
-    status, gps, acc = row.status, row.gps, row.acc
     horizon = t - par.gps_delay_s
-    while status[BIN_COUNT] > 0 and row.bin_t[status[BIN_FIRST]] <= horizon:
+    while row.bin_count > 0 and row.bin_t[row.bin_first] <= horizon:
         consume(row, par, work)
-    fix = work[32:38]
-    if status[PHASE] < ALIGNING or not _read_fix(row, par, data, i, fix):
+    fix = work.fix
+    if row.phase < ALIGNING or not _read_fix(row, par, data, i, fix):
         return math.nan
-    dt = t - gps[G_T]
-    if status[PLACED] == 0 or (dt > OUTAGE_S and status[LATCHED] == 0):
+    dt = t - row.fix_t
+    expect(row)
+    if row.placed == 0 or (dt > OUTAGE_S and row.latched == 0):
         place(row, fix, par)
         _remember(row, data, i, fix, t)
         return math.nan
-    lag, span = horizon - gps[G_HORIZON], acc[16]
+    lag, span = horizon - row.horizon, row.epoch_s
     if dt <= 0.0 or span <= 0.0 or lag > par.imu_gap_s:
         return math.nan  # the IMU has not yet told about this moment
-    if acc[12] > 0.0:
+    if row.step_s > 0.0:
         move_covariance(row, par, work)
-    dvx, dvy = acc[13], acc[14]
-    ax, ay, az = dvx / span, dvy / span, acc[15] / span + GRAVITY
-    acc[13:17] = 0.0
-    if status[PHASE] == ALIGNING:
+    dvx, dvy, dvz = row.epoch_force[0], row.epoch_force[1], row.epoch_force[2] + GRAVITY * span
+    row.epoch_force[:] = 0.0
+    row.epoch_s = 0.0
+    if row.phase == ALIGNING:
         loosen_yaw(row, fix, dvx, dvy, span)
-    gps[G_ACCEL] = max(math.sqrt(ax * ax + ay * ay + az * az), gps[G_ACCEL] * math.exp(-dt / SETTLE_S))
+    accel = math.sqrt(dvx * dvx + dvy * dvy + dvz * dvz) / span
+    row.accel = max(accel, row.accel * math.exp(-dt / SETTLE_S))
 
-    nav = row.nav
-    residual, variance, distance = work[38:44], work[44:50], work[50:55]
+    ahead = lag / span
+    residual, distance = work.residual, work.distance
     for k in range(3):
-        residual[k] = fix[k] - (nav[7 + k] + nav[4 + k] * lag)
-    residual[3] = fix[3] - (nav[4] + ax * lag)
-    residual[4] = fix[4] - (nav[5] + ay * lag)
-    residual[5] = fix[5] - (nav[6] + az * lag)
-    speed = math.sqrt(nav[4] * nav[4] + nav[5] * nav[5] + nav[6] * nav[6])
-    _noise(par, speed, gps[G_ACCEL], variance)
-    _distances(row, par, fix, dt, residual, variance, distance)
-    changed = _changed(row, data, i, fix)
-    moving = speed > 1.0 or gps[G_ACCEL] > 0.5
-    count_freeze(row, changed, status[LATCHED] == 1)
+        residual[k] = fix[k] - (row.pos[k] + row.vel[k] * lag)
+    residual[3] = fix[3] - (row.vel[0] + dvx * ahead)
+    residual[4] = fix[4] - (row.vel[1] + dvy * ahead)
+    residual[5] = fix[5] - (row.vel[2] + dvz * ahead)
+    speed = math.sqrt(row.vel[0] ** 2 + row.vel[1] ** 2 + row.vel[2] ** 2)
+    _noise(par, speed, row.accel, work.variance)
+    _distances(row, work)
+    changed, moving = _changed(row, fix), is_moving(row, speed)
+    count_freeze(row, changed)
+    _sums(row, par, work, dt)
     score = scale_channels(row, par, distance, sigma, changed, moving)
-    if score < par.threshold and status[LATCHED] == 0:
-        learn(row, distance, speed)
-    _update(row, par, work, residual, variance, sigma)
-    if status[PHASE] == ALIGNING and score < par.threshold:
+    if not math.isfinite(score):
+        relevel(row)  # an IMU at the end of its range can drive the filter out of its own
+        return math.nan
+    if score < par.threshold and row.latched == 0 and moving:
+        learn(row, distance)
+    _update(row, par, work, sigma)
+    if row.phase == ALIGNING and score < par.threshold:
         seek_yaw(row, fix, dvx, dvy, span, par)
     _remember(row, data, i, fix, t)
     return conclude(row, par, sigma, score, fix, dt)
 
 
 @njit(cache=True)
-def _read_fix(row: Tables, par: Settings, data: F8, i: int, fix: F8) -> bool:
+def _read_fix(row: Vehicle, par: Settings, data: F8, i: int, fix: F8) -> bool:
     """The fix as north, east, down position and velocity, NaN where absent; False when there is no position."""
-    if data[FIX, i] < 2.0:
+    if data[i, FIX] < FIX_MIN:
         return False  # NaN, the usual "not told", passes
     if par.enu:
-        fix[0], fix[1], fix[2] = data[X + 1, i], data[X, i], -data[X + 2, i]
-        fix[3], fix[4], fix[5] = data[VX + 1, i], data[VX, i], -data[VX + 2, i]
+        fix[0], fix[1], fix[2] = data[i, X + 1], data[i, X], -data[i, X + 2]
+        fix[3], fix[4], fix[5] = data[i, VX + 1], data[i, VX], -data[i, VX + 2]
     else:
         for k in range(3):
-            fix[k], fix[3 + k] = data[X + k, i], data[VX + k, i]
+            fix[k], fix[3 + k] = data[i, X + k], data[i, VX + k]
     if math.isnan(fix[3] + fix[4]):
         fix[3] = fix[4] = math.nan
     if not math.isnan(fix[0] + fix[1]):
         return True
-    lat, lon = data[LAT, i], data[LON, i]
+    lat, lon = data[i, LAT], data[i, LON]
     if math.isnan(lat + lon):
         return False
-    fix[2] = -data[ALT, i]
-    if row.status[ANCHORED] == 0:
+    fix[2] = -data[i, ALT]
+    if row.anchored == 0:
         fix[0] = fix[1] = 0.0
         return True
-    gps = row.gps
-    mid = math.radians(0.5 * (lat + gps[G_LAT]))
+    mid = math.radians(0.5 * (lat + row.lat))
     curve = 1.0 - WGS84_E2 * math.sin(mid) ** 2
-    dlon = (lon - gps[G_LON] + 540.0) % 360.0 - 180.0
-    fix[0] = gps[G_POS] + math.radians(lat - gps[G_LAT]) * WGS84_A * (1.0 - WGS84_E2) / (curve * math.sqrt(curve))
-    fix[1] = gps[G_POS + 1] + math.radians(dlon) * WGS84_A * math.cos(mid) / math.sqrt(curve)
+    east = math.radians((lon - row.lon + 540.0) % 360.0 - 180.0)
+    fix[0] = row.fix[0] + math.radians(lat - row.lat) * WGS84_A * (1.0 - WGS84_E2) / (curve * math.sqrt(curve))
+    fix[1] = row.fix[1] + east * WGS84_A * math.cos(mid) / math.sqrt(curve)
     return True
 
 
 @njit(cache=True)
-def _remember(row: Tables, data: F8, i: int, fix: F8, t: float) -> None:
-    gps = row.gps
-    gps[G_T] = t
-    for k in range(3):
-        gps[G_POS + k], gps[G_VEL + k] = fix[k], fix[3 + k]
-    gps[G_LAT], gps[G_LON] = data[LAT, i], data[LON, i]
-    row.status[ANCHORED] = 0 if math.isnan(gps[G_LAT] + gps[G_LON]) else 1
+def _remember(row: Vehicle, data: F8, i: int, fix: F8, t: float) -> None:
+    row.fix_t = t
+    for k in range(6):
+        row.fix[k] = fix[k]
+    row.lat, row.lon = data[i, LAT], data[i, LON]
+    row.anchored = 0 if math.isnan(row.lat + row.lon) else 1
 
 
 @njit(cache=True)
-def _changed(row: Tables, data: F8, i: int, fix: F8) -> bool:
+def _changed(row: Vehicle, fix: F8) -> bool:
     """Whether anything in the fix differs from the one before (absent equals absent)."""
-    gps = row.gps
-    for k in range(3):
-        a, b = fix[k], gps[G_POS + k]
-        if a != b and not (math.isnan(a) and math.isnan(b)):
-            return True
-        a, b = fix[3 + k], gps[G_VEL + k]
-        if a != b and not (math.isnan(a) and math.isnan(b)):
+    for k in range(6):
+        if fix[k] != row.fix[k] and not (math.isnan(fix[k]) and math.isnan(row.fix[k])):
             return True
     return False
 
@@ -161,77 +159,83 @@ def _noise(par: Settings, speed: float, accel: float, variance: F8) -> None:
 
 
 @njit(cache=True)
-def _distances(row: Tables, par: Settings, fix: F8, dt: float, residual: F8, variance: F8, distance: F8) -> None:
-    """Mahalanobis distances of the innovations, and of the leaky sums of position against velocity and of drift."""
-    cov, gps = row.cov, row.gps
-    with_velocity, with_down = not math.isnan(fix[3]), not math.isnan(fix[2])
-    distance[:] = 0.0
+def _distances(row: Vehicle, work: Work) -> None:
+    """Mahalanobis distances of the innovations; zero where the fix says nothing."""
+    cov, residual, variance, distance = row.cov, work.residual, work.variance, work.distance
     distance[POSITION] = _pair(cov, POS, POS + 1, residual[0], residual[1], variance[0], variance[1])
-    if with_velocity:
+    distance[VELOCITY] = 0.0
+    if not math.isnan(residual[3]):
         distance[VELOCITY] = _pair(cov, VEL, VEL + 1, residual[3], residual[4], variance[3], variance[4])
-    if with_down:
-        if math.isnan(fix[5]):
+    distance[VERTICAL] = 0.0
+    if not math.isnan(residual[2]):
+        if math.isnan(residual[5]):
             distance[VERTICAL] = abs(residual[2]) / math.sqrt(cov[POS + 2, POS + 2] + variance[2])
         else:
             distance[VERTICAL] = _pair(cov, POS + 2, VEL + 2, residual[2], residual[5], variance[2], variance[5])
-    keep = math.exp(-dt / AGAINST_S) if dt < PAUSE_S else 0.0
-    total = 0.0
-    most = AGAINST_MAX * row.scale[AGAINST]
-    for k in range(3):
-        gap = fix[k] - gps[G_POS + k] - 0.5 * dt * (fix[3 + k] + gps[G_VEL + k])
-        std = math.sqrt(variance[k])
-        total_gap = 0.0 if math.isnan(gap) or keep == 0.0 else keep * gps[G_AGAINST + k] + gap
-        gps[G_AGAINST + k] = min(max(total_gap, -most * std), most * std)
-        total += gps[G_AGAINST + k] ** 2 / variance[k]
-    distance[AGAINST] = math.sqrt(total)
-    # where there is no velocity, the position has to show the drift
-    keep = math.exp(-dt / DRIFT_S)
-    first, state = (3, VEL) if with_velocity else (0, POS)
-    lasting = DRIFT_LATE * (LATE_VELOCITY * par.timing_std_s * gps[G_ACCEL]) ** 2
-    total = 0.0
-    for k in range(3):
-        unit = residual[first + k] / math.sqrt(cov[state + k, state + k] + variance[first + k] + lasting)
-        if math.isnan(unit):
-            unit = 0.0
-        gps[G_DRIFT + k] += (1.0 - keep) * (unit - gps[G_DRIFT + k])
-        total += gps[G_DRIFT + k] ** 2
-    distance[DRIFT] = math.sqrt(total * (1.0 + keep) / (1.0 - keep))
 
 
 @njit(cache=True)
 def _pair(cov: F8, m: int, n: int, x: float, y: float, var_x: float, var_y: float) -> float:
     """Mahalanobis distance of two innovations."""
     a, b, c = cov[m, m] + var_x, cov[m, n], cov[n, n] + var_y
-    return math.sqrt(max(0.0, (c * x * x - 2.0 * b * x * y + a * y * y) / (a * c - b * b)))
+    # rounding must not make a covariance look impossible
+    determinant = max(a * c - b * b, 1e-9 * a * c)
+    return math.sqrt(max(0.0, (c * x * x - 2.0 * b * x * y + a * y * y) / determinant))
 
 
 @njit(cache=True)
-def _update(row: Tables, par: Settings, work: F8, residual: F8, variance: F8, sigma: F8) -> None:
+def _sums(row: Vehicle, par: Settings, work: Work, dt: float) -> None:
+    """The two leaky sums and their distances: GPS position against GPS velocity, and lasting velocity innovations."""
+    cov, fix, residual, variance = row.cov, work.fix, work.residual, work.variance
+    keep = math.exp(-dt / AGAINST_S) if dt < PAUSE_S else 0.0
+    most = AGAINST_MAX * row.usual[AGAINST]
+    total = 0.0
+    for k in range(3):
+        gap = fix[k] - row.fix[k] - 0.5 * dt * (fix[3 + k] + row.fix[3 + k])
+        # in units of this epoch's noise, and forgotten when there is nothing to compare
+        std = math.sqrt(variance[k])
+        units = 0.0 if math.isnan(gap) or keep == 0.0 else (keep * row.against[k] + gap) / std
+        units = min(max(units, -most), most)
+        row.against[k] = units * std
+        total += units * units
+    work.distance[AGAINST] = math.sqrt(total)
+    # where there is no velocity, the position has to show the drift
+    first, state = (0, POS) if math.isnan(residual[3]) else (3, VEL)
+    keep = math.exp(-dt / DRIFT_S)
+    lasting = DRIFT_LATE * (LATE_VELOCITY * par.timing_std_s * row.accel) ** 2
+    total = 0.0
+    for k in range(3):
+        units = residual[first + k] / math.sqrt(cov[state + k, state + k] + variance[first + k] + lasting)
+        row.drift[k] += (1.0 - keep) * ((0.0 if math.isnan(units) else units) - row.drift[k])
+        total += row.drift[k] ** 2
+    work.distance[DRIFT] = math.sqrt(total * (1.0 + keep) / (1.0 - keep))
+
+
+@njit(cache=True)
+def _update(row: Vehicle, par: Settings, work: Work, sigma: F8) -> None:
     """Fuse what is not suspect. A channel at the threshold is left out, one on the way there counts less."""
-    cov, error, line = row.cov, work[0:16], work[16:32]
-    error[:] = 0.0
     if sigma[FREEZE] >= par.threshold or sigma[STUCK] >= par.threshold:
         return
-    held = row.status[HELD]
+    residual, variance = work.residual, work.variance
     against = sigma[AGAINST] >= par.threshold
-    velocity_bad = sigma[VELOCITY] >= par.threshold or (held & (1 << VELOCITY | 1 << DRIFT)) != 0
+    velocity_bad = sigma[VELOCITY] >= par.threshold or row.held & (1 << VELOCITY | 1 << DRIFT) != 0
     # Of a position and a velocity that contradict each other, the one that the IMU does not confirm is left out. A
     # velocity that is wrong and fits its position is a GPS (or an IMU) that is wrong altogether: coast.
     position_bad = against != velocity_bad
     for channel in range(3):
-        if sigma[channel] >= par.threshold or held & (1 << channel) != 0:
+        if sigma[channel] >= par.threshold or row.held & (1 << channel) != 0:
             continue
         if velocity_bad if channel == VELOCITY else position_bad:
             continue
         weaker = max(1.0, (sigma[channel] / SOFT_SIGMA) ** 2)
-        first = 3 if channel == VELOCITY else 0
         if channel == VERTICAL:
             if not math.isnan(residual[2]):
-                observe(cov, error, line, POS + 2, residual[2], weaker * variance[2])
+                observe(row, work, POS + 2, residual[2], weaker * variance[2])
             if not math.isnan(residual[5]):
-                observe(cov, error, line, VEL + 2, residual[5], weaker * variance[5])
-        elif not math.isnan(residual[first]):
-            state = VEL if channel == VELOCITY else POS
-            observe(cov, error, line, state, residual[first], weaker * variance[first])
-            observe(cov, error, line, state + 1, residual[first + 1], weaker * variance[first + 1])
-    correct(row.nav, error)
+                observe(row, work, VEL + 2, residual[5], weaker * variance[5])
+            continue
+        first, state = (3, VEL) if channel == VELOCITY else (0, POS)
+        if not math.isnan(residual[first]):
+            observe(row, work, state, residual[first], weaker * variance[first])
+            observe(row, work, state + 1, residual[first + 1], weaker * variance[first + 1])
+    settle(row, work)

@@ -6,43 +6,38 @@ tie, so the result depends on the samples alone, not on how they were cut into w
 
 from __future__ import annotations
 
-import numpy as np
+from typing import Any
+
 from numba import njit
+from numpy.typing import NDArray
 
 from watchkeeper.detectors.gps_imu_bins import take_imu
 from watchkeeper.detectors.gps_imu_fix import take_gps
-from watchkeeper.detectors.gps_imu_state import Settings, Tables
+from watchkeeper.detectors.gps_imu_state import Settings
 from watchkeeper.streams.batch import F8, I4
-
-# Working space of one vehicle at a time; the parts are named where they are used.
-WORK = 64
 
 
 @njit(cache=True)
 def run(
-    tables: Tables, par: Settings, imu_slot: I4, imu_t: F8, imu: F8, gps_slot: I4, gps_t: F8, gps: F8,
-    score: F8, sigma: F8,
+    table: NDArray[Any], work: NDArray[Any], par: Settings,
+    imu_slot: I4, imu_t: F8, imu: F8, gps_slot: I4, gps_t: F8, gps: F8, score: F8, sigma: F8,
 ) -> None:  # fmt: skip
-    """Fill score[g] and sigma[g, channel] for every GPS row g; NaN: nothing to judge."""
-    work = np.zeros(WORK)
+    """Fill score[g] and sigma[g, channel] for every GPS row g; NaN: nothing to judge. imu and gps are [row, field]."""
     i = g = 0
     while i < imu_t.size or g < gps_t.size:
         if i < imu_t.size and (g >= gps_t.size or imu_slot[i] <= gps_slot[g]):
-            s = imu_slot[i]
+            slot = imu_slot[i]
         else:
-            s = gps_slot[g]
-        row = Tables(
-            tables.status[s], tables.nav[s], tables.cov[s], tables.acc[s], tables.bin_t[s], tables.bins[s],
-            tables.imu[s], tables.gps[s], tables.align[s], tables.scale[s],
-        )  # fmt: skip
+            slot = gps_slot[g]
+        row = table[slot]
         while True:
-            with_imu = i < imu_t.size and imu_slot[i] == s
-            with_gps = g < gps_t.size and gps_slot[g] == s
+            with_imu = i < imu_t.size and imu_slot[i] == slot
+            with_gps = g < gps_t.size and gps_slot[g] == slot
             if with_imu and (not with_gps or imu_t[i] <= gps_t[g]):
-                take_imu(row, par, work, imu_t[i], imu, i)
+                take_imu(row, par, work[0], imu_t[i], imu, i)
                 i += 1
             elif with_gps:
-                score[g] = take_gps(row, par, work, gps_t[g], gps, g, sigma[g])
+                score[g] = take_gps(row, par, work[0], gps_t[g], gps, g, sigma[g])
                 g += 1
             else:
                 break

@@ -1,18 +1,18 @@
-"""What the GPS/IMU detector remembers of each vehicle: preallocated tables, one row per fleet slot.
+"""What the GPS/IMU detector remembers of each vehicle: one record per fleet slot, in one preallocated table.
 
-About 3.9 kB per vehicle, reserved for the whole fleet and touched only where there are vehicles. The kernels work on
-one vehicle's `Row`; the constants below name the columns. Times are event time in seconds, everything else is SI in
-north-east-down and forward-right-down axes.
+About 4 kB per vehicle, reserved for the whole fleet and touched only where there are vehicles. Zeros mean "unknown
+vehicle". Times are event time in seconds, everything else is SI in north-east-down (nav) and forward-right-down (body)
+axes. The kernels get one record at a time: to the compiler a pointer, to the reader named fields.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Annotated, Any, NamedTuple, get_args, get_origin, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
 
-from watchkeeper.streams.batch import F8, I8
+from watchkeeper.streams.batch import F8
 
 F4 = NDArray[np.float32]
 
@@ -21,38 +21,120 @@ F4 = NDArray[np.float32]
 BIN_S = 0.02
 BINS = 32
 
-# status, whole numbers: PLACED, ANCHORED and LATCHED are flags, the runs count GPS epochs, IMU_VARIED counts samples,
-# HELD has a bit per channel that is not fused while latched, ABOVE one per channel over its level, TRIED counts attempts
-# at recovery
-PHASE, BIN_COUNT, BIN_FIRST, PLACED, ANCHORED, SUSPECT_RUN, FREEZE_RUN, FREEZE_SEEN, IMU_VARIED = range(9)
-LATCHED, HELD, TRIED, ABOVE = 9, 10, 11, 12
-STATUS_COLUMNS = 13
 EMPTY, LEVELLING, ALIGNING, TRACKING = range(4)
-
-# imu: last sample (time, acceleration, rate); bin being filled (start, rate sums, acceleration sums); how long all six
-# values have not changed; levelling sums (time, six means, two squares); variance of vibration, rotation since the last
-# covariance step, specific force of the last bin
-I_T, I_LAST, I_BIN_T, I_SUM, I_STUCK_S = 0, 1, 7, 8, 14
-I_LEVEL_S, I_LEVEL, I_LEVEL_SQ, I_VIBRATION, I_TURNED, I_FORCE = 15, 16, 22, 24, 25, 28
-IMU_COLUMNS = 31
-
-# gps: last fix (time, position, velocity), geodetic anchor, time that the filter has reached, leaky sums of position
-# against velocity and of velocity innovations, seconds of good data, of calm, of a self-consistent GPS, recent
-# acceleration
-G_T, G_POS, G_VEL, G_LAT, G_LON, G_HORIZON, G_AGAINST, G_DRIFT = 0, 1, 4, 7, 8, 9, 10, 13
-G_GOOD_S, G_CALM_S, G_SELF_S, G_ACCEL = 16, 17, 18, 19
-GPS_COLUMNS = 20
-
-# align: sums of the yaw fit (count, IMU, GPS, products); the span in progress (time, position and velocity at its start,
-# way and velocity change since by the IMU); from the span before (velocity change minus mean, GPS mean velocity), count
-A_N, A_IMU, A_GPS, A_DOT, A_CROSS, A_IMU_SQ, A_GPS_SQ = 0, 1, 3, 5, 6, 7, 8
-A_T, A_POS, A_VEL, A_WAY, A_CHANGE, A_REST, A_MEAN, A_SPANS = 9, 10, 12, 14, 16, 18, 20, 22
-ALIGN_COLUMNS = 23
 
 # Channels of evidence, in the order of the cause bits. The first five are scaled by what the vehicle has shown.
 CHANNELS = ("position", "velocity", "vertical", "position_against_velocity", "drift", "freeze", "imu_stuck")
 POSITION, VELOCITY, VERTICAL, AGAINST, DRIFT, FREEZE, STUCK = range(7)
 SCALED = 5
+
+# Components of a fix: position and velocity.
+MEASURED = 6
+
+Vector = Annotated[F8, (3,)]
+Plane = Annotated[F8, (2,)]
+
+
+class Vehicle:
+    """One record. The annotations are both the types for the checker and the layout of VEHICLE."""
+
+    phase: int
+    # the filter: attitude (body to nav), velocity, position, biases; covariance of their errors (see eskf.py)
+    quat: Annotated[F8, (4,)]
+    vel: Vector
+    pos: Vector
+    gyro_bias: Vector
+    accel_bias: Vector
+    cov: Annotated[F8, (16, 16)]
+    horizon: float
+    """Time that the filter has reached."""
+    placed: int
+    """1 once position and velocity were set from a fix."""
+    # integrals since the last covariance step (rotation matrix, specific force, rotation), and since the last fix
+    step_rot: Annotated[F8, (9,)]
+    step_force: Vector
+    step_turn: Vector
+    step_s: float
+    epoch_force: Vector
+    epoch_s: float
+    # IMU: last sample (specific force, rate), the bin being filled (rate, specific force), bins that wait
+    imu_t: float
+    imu_last: Annotated[F8, (6,)]
+    bin_start: float
+    bin_sum: Annotated[F8, (6,)]
+    bin_first: int
+    bin_count: int
+    bin_t: Annotated[F8, (BINS,)]
+    bins: Annotated[F4, (BINS, 6)]
+    bin_force: Vector
+    """Specific force of the last bin, for the vibration level."""
+    vibration: float
+    """Variance of specific force between neighbouring bins, (m/s2)^2."""
+    stuck_s: float
+    """How long all six values have not changed."""
+    imu_varied: int
+    """Samples that differed from the one before."""
+    # levelling: time, sums of specific force and rate, sums of their squares
+    level_s: float
+    level_sum: Annotated[F8, (6,)]
+    level_sq: Plane
+    # yaw fit: count, sums, products; the span in progress; the span before
+    fit_n: float
+    fit_imu: Plane
+    fit_gps: Plane
+    fit_dot: float
+    fit_cross: float
+    fit_imu_sq: float
+    fit_gps_sq: float
+    span_s: float
+    span_pos: Plane
+    span_vel: Plane
+    span_way: Plane
+    span_change: Plane
+    span_rest: Plane
+    span_mean: Plane
+    spans: int
+    # GPS: last fix (position, velocity) and where it was on the globe
+    fix_t: float
+    fix: Annotated[F8, (6,)]
+    anchored: int
+    lat: float
+    lon: float
+    accel: float
+    """Recent peak of acceleration, m/s2."""
+    against: Vector
+    """Leaky sum of position change minus integrated velocity, m."""
+    drift: Vector
+    """Leaky mean of velocity innovations, in sigmas."""
+    freeze_run: int
+    freeze_seen: int
+    # verdicts: usual distance per channel, which channels are over theirs, suspicious epochs in a row, latch
+    usual: Annotated[F8, (SCALED,)]
+    above: int
+    suspect_run: int
+    latched: int
+    held: int
+    """Channels that are not fused while latched, one bit each."""
+    tried: int
+    """Attempts at recovery since the latch."""
+    good_s: float
+    calm_s: float
+    self_s: float
+
+
+class Work:
+    """Working space for one fix of one vehicle."""
+
+    # pending measurements: how many, their covariance lines and gains, the correction so far
+    count: int
+    lines: Annotated[F8, (MEASURED, 16)]
+    gains: Annotated[F8, (MEASURED,)]
+    error: Annotated[F8, (16,)]
+    noise: Annotated[F8, (16,)]
+    fix: Annotated[F8, (6,)]
+    residual: Annotated[F8, (6,)]
+    variance: Annotated[F8, (6,)]
+    distance: Annotated[F8, (SCALED,)]
 
 
 class Settings(NamedTuple):
@@ -74,32 +156,17 @@ class Settings(NamedTuple):
     body_sign: float
 
 
-class Tables(NamedTuple):
-    """All vehicles; the first index is the slot. Also used for one vehicle's row, without that index."""
-
-    status: I8
-    nav: F8
-    cov: F8
-    acc: F8
-    bin_t: F8
-    bins: F4
-    imu: F8
-    gps: F8
-    align: F8
-    scale: F8
+def _layout(record: type) -> np.dtype[Any]:
+    """The NumPy structure that a record class describes."""
+    fields: list[tuple[str, Any, tuple[int, ...]]] = []
+    for name, hint in get_type_hints(record, include_extras=True).items():
+        if get_origin(hint) is Annotated:
+            array, shape = get_args(hint)
+            fields.append((name, np.float32 if array == F4 else np.float64, shape))
+        else:
+            fields.append((name, np.int64 if hint is int else np.float64, ()))
+    return np.dtype(fields, align=True)
 
 
-def new_tables(capacity: int) -> Tables:
-    """Zeros, which is what an unknown vehicle looks like."""
-    return Tables(
-        status=np.zeros((capacity, STATUS_COLUMNS), np.int64),
-        nav=np.zeros((capacity, 16)),
-        cov=np.zeros((capacity, 16, 16)),
-        acc=np.zeros((capacity, 17)),
-        bin_t=np.zeros((capacity, BINS)),
-        bins=np.zeros((capacity, BINS, 6), np.float32),
-        imu=np.zeros((capacity, IMU_COLUMNS)),
-        gps=np.zeros((capacity, GPS_COLUMNS)),
-        align=np.zeros((capacity, ALIGN_COLUMNS)),
-        scale=np.zeros((capacity, SCALED)),
-    )
+VEHICLE = _layout(Vehicle)
+WORK = _layout(Work)

@@ -60,7 +60,6 @@ class Pipeline:
         self._watches: dict[str, Watch] = {}
         self._pending = {kind: Pending(kind) for kind in Kind}
         self._vias: dict[str, int] = {}
-        self._callsigns: dict[str, str] = {}
         # the last tick that ran, and the last that the samples themselves have closed (advance() may be ahead)
         self._done = self._stream_done = NEVER
         self._away = False
@@ -123,15 +122,12 @@ class Pipeline:
         fleet = self.fleet
         # one dictionary look-up per name at C speed; only newcomers cost Python time
         slot_of_vid = np.array(list(map(fleet.slot_of.get, batch.ids, repeat(-1))), np.int32)
-        newcomers = bool((slot_of_vid < 0).any())
-        if newcomers:
+        if (slot_of_vid < 0).any():
             used = np.zeros(len(batch.ids), bool)
             used[cols.vid] = True
             for vid in np.flatnonzero(used & (slot_of_vid < 0)).tolist():
                 slot_of_vid[vid] = fleet.slot_for(batch.ids[vid])
-        # a source repeats its callsigns with every batch
-        if batch.callsigns and (newcomers or batch.callsigns != self._callsigns):
-            self._callsigns = batch.callsigns
+        if batch.callsigns:
             fleet.call(batch.callsigns)
         slot = fleet.expect(slot_of_vid, cols.vid, cols.t)
         block = Block(slot, self._via(batch, cols.via), cols.t, wrap(kind, cols.data))

@@ -58,6 +58,8 @@ class Silence:
         bits = np.zeros(n, np.int64)
         watched = np.zeros(n, bool)
         for i, kind in enumerate(self._kinds):
+            if not fleet.count[kind, :n].any():
+                continue
             spoke = fleet.count[kind, :n] >= cfg.min_samples
             since = t - np.maximum(fleet.last_t[kind, :n], fleet.listening_since)
             limit = np.maximum(cfg.min_silence_s, cfg.factor * np.nan_to_num(self._interval_s[kind, :n]))

@@ -50,7 +50,7 @@ class Watch:
             events += self._judge(evidence, t)
         for cell in self.debouncer.lost(t, self._cells).tolist():
             events.append(self.book.ended(self.kind, self._subjects(cell), t, "lost"))
-        if self.pairs is not None:
+        if self.pairs is not None and self.pairs.cell_of:
             self.pairs.release(self.debouncer.quiet(t, self.pairs.watched()))
         return [event for event in events if event is not None]
 
@@ -69,7 +69,7 @@ class Watch:
             if event is not None:
                 events.append(event)
                 self._said_t[cell[row]], self._said_severity[cell[row]] = ev.t[row], ev.severity[row]
-        if ev.sparse and self.pairs is not None:
+        if ev.sparse and self.pairs is not None and len(self.pairs.cell_of) > len(ev):
             events += self._absent(cell, t)
         return events
 

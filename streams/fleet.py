@@ -72,7 +72,7 @@ class Fleet:
         self.evict_idle_s = limits.evict_idle_s
         self.slot_of: dict[str, int] = {}
         self.ids: list[str] = [""] * capacity
-        self.callsign: list[str] = [""] * capacity
+        self.callsigns: dict[str, str] = {}
         # since when we have been listening without a break: after a restart, not longer than that
         self.listening_since = -np.inf
         # newest sample on its way to each slot, whether or not a tick has taken it in yet
@@ -107,11 +107,10 @@ class Fleet:
         return slot
 
     def call(self, callsigns: dict[str, str]) -> None:
-        """Note the callsigns of vehicles that have a slot."""
-        for name, callsign in callsigns.items():
-            slot = self.slot_of.get(name)
-            if slot is not None:
-                self.callsign[slot] = callsign
+        """Note callsigns. They are for people: no alarm depends on them."""
+        self.callsigns.update(callsigns)
+        if len(self.callsigns) > 2 * self.capacity:
+            self.callsigns = {name: self.callsigns[name] for name in self.slot_of if name in self.callsigns}
 
     def expect(self, slot_of_vid: I4, vid: I4, t: F8) -> I4:
         """The slots of samples that are on their way here, so that their rows are not given away meanwhile."""
@@ -148,7 +147,8 @@ class Fleet:
             ring.count[slots] = 0
         for slot in slots[self.expected_t[slots] <= t].tolist():
             del self.slot_of[self.ids[slot]]
-            self.ids[slot] = self.callsign[slot] = ""
+            self.callsigns.pop(self.ids[slot], None)
+            self.ids[slot] = ""
             self.expected_t[slot] = -np.inf
             heapq.heappush(self._free, slot)
 
@@ -157,7 +157,7 @@ class Fleet:
         h = self.high
         return {
             "ids": self.ids[:h],
-            "callsign": self.callsign[:h],
+            "callsigns": self.callsigns,
             "expected_t": self.expected_t[:h],
             "last_t": self.last_t[:, :h],
             "count": self.count[:, :h],
@@ -171,7 +171,7 @@ class Fleet:
         h = min(len(state["ids"]), self.capacity)
         self.high = h
         self.ids[:h] = state["ids"][:h]
-        self.callsign[:h] = state["callsign"][:h]
+        self.callsigns = dict(state["callsigns"])
         self.slot_of = {name: slot for slot, name in enumerate(self.ids[:h]) if name}
         self._free = [slot for slot in range(h) if not self.ids[slot]]
         self.expected_t[:h] = state["expected_t"][:h]

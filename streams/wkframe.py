@@ -152,7 +152,7 @@ def our_columns(header: Header) -> dict[str, list[int]]:
 
 
 def decode_data(payload: memoryview, columns: dict[str, list[int]]) -> Batch:
-    """The batch in a data frame: times and numbers are views into the payload, fields a copy. Raises DamageError."""
+    """The batch in a data frame: views into the payload, copied only where fields are absent. Raises DamageError."""
     try:
         return _batch(_data_decoder.decode(payload), columns)
     except (msgspec.DecodeError, ValueError, IndexError) as error:
@@ -185,10 +185,12 @@ def _batch(frame: _Data, columns: dict[str, list[int]]) -> Batch:
             raise ValueError("samples without a place in the order")
         kind = KIND_OF_WORD[block.word]
         ours = columns[block.word]
-        data = np.empty((len(FIELDS[kind]), n))
-        found = {ours[column]: values for column, values in zip(block.columns, present, strict=True)}
-        for column in range(len(data)):
-            data[column] = found.get(column, np.nan)
+        data = present
+        if (places := [ours[column] for column in block.columns]) != list(range(len(FIELDS[kind]))):
+            found = dict(zip(places, present, strict=True))
+            data = np.empty((len(FIELDS[kind]), n))
+            for column in range(len(data)):
+                data[column] = found.get(column, np.nan)
         kinds[kind] = Columns(seq, vid, via, t, data)
     return Batch(frame.ids, kinds, frame.vias, frame.callsigns)
 

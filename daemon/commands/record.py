@@ -12,7 +12,8 @@ from pathlib import Path
 from watchkeeper.config.loader import ENV_FILE, load
 from watchkeeper.config.schema import Config
 from watchkeeper.daemon import logs
-from watchkeeper.daemon.exits import exits, fail, mqtt_url
+from watchkeeper.daemon.arguments import mqtt_url
+from watchkeeper.daemon.exits import exits, fail
 from watchkeeper.daemon.feed import guest
 from watchkeeper.streams.codec import Decoder
 from watchkeeper.streams.transport import make_transport
@@ -103,7 +104,7 @@ class Recording:
         finally:
             running.cancel()
             await asyncio.gather(running, return_exceptions=True)
-            self._take()
+        self._take()
 
     def _take(self) -> None:
         batch = self._decoder.take()

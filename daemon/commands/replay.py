@@ -18,11 +18,12 @@ from rich.console import Console
 
 from watchkeeper.config.loader import ENV_FILE, load
 from watchkeeper.config.schema import Config
-from watchkeeper.daemon.exits import INTERRUPTED, exits, fail, mqtt_url
+from watchkeeper.daemon.arguments import mqtt_url, positive, speed
+from watchkeeper.daemon.exits import INTERRUPTED, exits, fail
 from watchkeeper.daemon.progress import shown
 from watchkeeper.daemon.terminal import line_of
 from watchkeeper.detectors.alarms import UPDATED, AlarmEvent, encode_event
-from watchkeeper.streams.pacing import Pacer, SystemClock, paced, parse_speed
+from watchkeeper.streams.pacing import Pacer, SystemClock, paced
 from watchkeeper.streams.source import Source, open_log, read_logs
 
 HELP = "Run recorded logs (.wklog, .csv, .csv.gz) through the pipeline, or publish their samples to a broker."
@@ -55,21 +56,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--timing", action="store_true", help="add speed and memory to the summary")
     parser.add_argument("--to-mqtt", type=mqtt_url, metavar="URL", help="publish the samples instead of judging them")
     parser.add_argument("--samples", action="store_true", help="with --to-mqtt: one message per sample, not frames")
-
-
-def speed(word: str) -> float:
-    """An argparse type for speeds."""
-    try:
-        return parse_speed(word)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from error
-
-
-def positive(word: str) -> int:
-    """An argparse type for counts."""
-    if not word.isdecimal() or int(word) < 1:
-        raise argparse.ArgumentTypeError(f"{word!r}: expected a whole number from 1")
-    return int(word)
 
 
 @exits

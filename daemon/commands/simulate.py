@@ -11,8 +11,8 @@ from pathlib import Path
 import msgspec
 
 from watchkeeper.config.loader import load
-from watchkeeper.daemon.commands.replay import positive, speed
-from watchkeeper.daemon.exits import exits, fail, mqtt_url
+from watchkeeper.daemon.arguments import mqtt_url, positive, speed
+from watchkeeper.daemon.exits import exits, fail
 from watchkeeper.streams.pacing import Pacer, SystemClock
 from watchkeeper.streams.simulate import SCENARIOS, Simulation, simulate
 from watchkeeper.streams.wklog import LogWriter

@@ -68,6 +68,18 @@ def test_a_full_queue_drops_the_oldest_and_counts_them() -> None:
     assert intake.dropped == 150
 
 
+def test_large_payloads_fill_the_queue_by_their_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pump_module, "QUEUE_BYTES", 1000)
+    intake = Intake(100)
+    for i in range(20):
+        intake.put("t", bytes([i]) * 300)
+    assert (len(intake), intake.dropped) == (3, 17)
+    assert intake.take()[1][0] == 17
+    # one that is larger than the whole queue is still let through, to be refused by name
+    intake.put("t", bytes(5000))
+    assert len(intake) == 1
+
+
 def test_messages_are_judged_in_order_and_events_carry_the_arrival_of_their_slice() -> None:
     setup = Setup()
 

@@ -13,11 +13,8 @@ from urllib.request import urlopen
 
 import pytest
 
-from watchkeeper.config.schema import DEFAULT
-from watchkeeper.daemon.demo import Tally, messages
+from watchkeeper.daemon.demo import Tally
 from watchkeeper.detectors.alarms import AlarmEvent
-from watchkeeper.streams.codec import Decoder
-from watchkeeper.streams.simulate import simulate
 
 
 def start(*words: str) -> subprocess.Popen[str]:
@@ -53,21 +50,6 @@ def test_ctrl_c_ends_it_cleanly_while_its_pages_answer() -> None:
     assert process.returncode == 0
     assert "Traceback" not in err
     assert "alarms:" in out
-
-
-def test_what_the_simulator_says_is_what_the_daemon_hears() -> None:
-    bad: list[str] = []
-    decoder = Decoder(DEFAULT.topics, DEFAULT.limits, lambda _topic, reason, _payload: bad.append(reason))
-    batch = next(simulate("demo", seconds=1.0).batches())
-    for topic, payload in messages(batch, DEFAULT.topics):
-        decoder.add(topic, payload)
-    heard = decoder.take()
-    assert not bad
-    assert heard is not None
-    assert sorted(heard.ids) == sorted(batch.ids)
-    for kind, columns in batch.kinds.items():
-        assert heard.kinds[kind].t.tolist() == columns.t.tolist()
-        assert heard.kinds[kind].seq.tolist() == columns.seq.tolist()
 
 
 def test_the_verdict_wants_each_kind_raised_and_cleared() -> None:
