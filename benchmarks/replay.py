@@ -1,4 +1,4 @@
-"""Speed and memory of a replay: `.wklog` → pipeline with all detectors → alarms file, pinned to one core.
+"""Speed and memory of a replay: `.wklog` → pipeline with every registered detector → alarms file, pinned to one core.
 
     watchkeeper bench replay [--rounds 5] [--aircraft 1000] [--drones 200] [--seconds 600 40]
 
@@ -53,6 +53,7 @@ class Case:
 class Run:
     """One replay in a process of its own."""
 
+    detectors: tuple[str, ...]
     samples: int
     wall_s: float
     cpu_s: float
@@ -92,6 +93,7 @@ def _measure(case: Case, folder: Path, core: int, rounds: int) -> None:
     baseline_us = float(_pinned(core, [__file__, str(long)])) * 1e6
     peak_mb = max(run.peak_mb for run in runs)
     print(f"\n{case.title}, {case.vehicles:,} vehicles: {runs[0].samples:,} samples, {long.stat().st_size:,} bytes")
+    print(f"  detectors   {', '.join(runs[0].detectors)}")
     cpu_us = median(run.cpu_s / run.samples for run in runs) * 1e6
     print(
         f"  replay      {rate:>12,.0f} samples/s  ({rates[0]:,.0f} to {rates[-1]:,.0f}), {1e6 / rate:.2f} us/sample, "
@@ -122,7 +124,8 @@ def _replay(log: Path, folder: Path, core: int) -> Run:
     summary: dict[str, Any] = msgspec.json.decode(_pinned(core, [*command, "--summary", "-", "--timing"]))
     total_s = time.perf_counter() - began_s
     timing = summary["timing"]
-    return Run(sum(summary["samples"].values()), timing["wall_s"], timing["cpu_s"], total_s, timing["peak_rss_mb"])
+    samples = sum(summary["samples"].values())
+    return Run(tuple(summary["detectors"]), samples, timing["wall_s"], timing["cpu_s"], total_s, timing["peak_rss_mb"])
 
 
 def _pinned(core: int, arguments: Sequence[str]) -> bytes:

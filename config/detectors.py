@@ -84,7 +84,53 @@ class GpsImu(Section, frozen=True):
     """Residual between what the GPS says and what the IMU says."""
 
     enabled: Flag = True
-    threshold: Annotated[float, about("sigma", "normalised residual that counts as anomalous", ge=1, le=1000)] = 5.0
+    threshold: Annotated[
+        float, about("sigma", "normalised residual that counts as anomalous; gates the filter as well", ge=1, le=1000)
+    ] = 5.0
+    caution_ratio: Annotated[
+        float, about("ratio", "score over threshold at which an advisory becomes a caution", ge=1, le=1000)
+    ] = 2.0
+    warning_ratio: Annotated[
+        float, about("ratio", "score over threshold at which it becomes a warning", ge=1, le=1000)
+    ] = 4.0
+    warmup_s: Annotated[
+        float, about("s", "good data that a vehicle must have shown before anything is said about it", ge=0, le=3600)
+    ] = 20.0
+    recover_s: Annotated[
+        float,
+        about(
+            "s", "a GPS that agrees with itself for this long is believed again, whatever the IMU says", ge=1, le=3600
+        ),
+    ] = 20.0
+    gps_delay_s: Annotated[
+        float, about("s", "how old a fix is at its time stamp; 0.1 to 0.3 on common receivers", ge=0, le=0.45)
+    ] = 0.2
+    imu_gap_s: Annotated[
+        float, about("s", "longer pauses between IMU samples are bridged with less trust", ge=0.01, le=1)
+    ] = 0.15
+    position_std_m: Annotated[
+        float, about("m", "GPS position noise from fix to fix, horizontal; twice as much vertically", ge=0.01, le=100)
+    ] = 0.7
+    velocity_std_mps: Annotated[
+        float, about("m/s", "GPS velocity noise, horizontal; half as much again vertically", ge=0.01, le=20)
+    ] = 0.3
+    timing_std_s: Annotated[
+        float, about("s", "jitter of the fix's time: speed and acceleration times this add to the noise", ge=0, le=1)
+    ] = 0.035
+    gyro_noise: Annotated[
+        float, about("rad/s/rtHz", "attitude random walk, several times a data sheet's for vibration", ge=1e-6, le=0.1)
+    ] = 7e-4
+    accel_noise: Annotated[
+        float, about("m/s2/rtHz", "velocity random walk; measured vibration is added to it", ge=1e-5, le=10)
+    ] = 0.05
+    gyro_walk: Annotated[float, about("rad/s per rt s", "how fast a gyro bias wanders", ge=0, le=0.01)] = 5e-5
+    accel_walk: Annotated[float, about("m/s2 per rt s", "how fast an accelerometer bias wanders", ge=0, le=1)] = 1e-3
+    model: Annotated[
+        Literal["off", "hst"], text("online model over the residuals of the fleet: none, or half-space trees (river)")
+    ] = "hst"
+    model_budget: Annotated[
+        int, about("epochs", "GPS epochs per tick that the model looks at; each costs about 40 us", ge=0, le=10_000)
+    ] = 8
     debounce: Debounce = field(default_factory=Debounce)
 
 

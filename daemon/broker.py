@@ -34,7 +34,7 @@ LOG_LINES = 500
 ATTEMPTS = 3
 
 # Queue for a client that is slow or away: mosquitto's default of 1,000 loses messages at once under load, and its
-# limit of 20 messages on the line makes the round trip the bottleneck. Bounded all the same: some 300 MB.
+# limit of 20 messages on the line makes the round trip the bottleneck. Bounded all the same: some 430 MB.
 MOSQUITTO_CONF = """\
 listener {port} 127.0.0.1
 allow_anonymous true

@@ -6,7 +6,7 @@
 
 A snapshot only saves time: without one the daemon learns its fleet again within a minute. So a snapshot that is
 damaged, from another format or from a differently shaped configuration is ignored, and never stops a start.
-Arrays are maps of ARRAY to [dtype, shape, [bytes, …]]; everything else is plain MessagePack.
+Arrays are maps of ARRAY to [dtype as in .npy files, shape, [bytes, …]]; everything else is plain MessagePack.
 """
 
 from __future__ import annotations
@@ -14,12 +14,14 @@ from __future__ import annotations
 import fcntl
 import os
 import zlib
+from ast import literal_eval
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import numpy as np
+from numpy.lib.format import descr_to_dtype, dtype_to_descr
 
 from watchkeeper.config.schema import Config
 
@@ -117,7 +119,7 @@ def _plain(value: Any) -> Any:
         # a slice such as table[:, :n] is not contiguous, but its rows are: no copy beside the one into the buffer
         parts = [value] if value.flags.c_contiguous else list(value)
         flat = [np.ascontiguousarray(part).reshape(-1).view(np.uint8).data for part in parts]
-        return {ARRAY: [value.dtype.str, list(value.shape), flat]}
+        return {ARRAY: [repr(dtype_to_descr(value.dtype)), list(value.shape), flat]}
     if isinstance(value, np.generic):
         return value.item()
     raise TypeError(f"{type(value).__name__} is not state")
@@ -133,7 +135,7 @@ def _arrays(value: Any) -> Any:
     if isinstance(value, dict):
         if ARRAY in value:
             dtype, shape, parts = value[ARRAY]
-            return np.frombuffer(bytearray().join(parts), np.dtype(dtype)).reshape(shape)
+            return np.frombuffer(bytearray().join(parts), descr_to_dtype(literal_eval(dtype))).reshape(shape)
         return {key: _arrays(item) for key, item in value.items()}
     if isinstance(value, list):
         return [_arrays(item) for item in value]
@@ -175,7 +177,7 @@ def read_snapshot(path: Path, mark: str) -> dict[str, Any] | None:
         raise SnapshotError("damaged")
     try:
         return decode_state(payload)
-    except (msgspec.MsgspecError, TypeError, ValueError) as error:
+    except (msgspec.MsgspecError, TypeError, ValueError, SyntaxError) as error:
         raise SnapshotError(f"damaged: {error}") from error
 
 

@@ -19,7 +19,7 @@ import math
 
 from numba import njit
 
-from watchkeeper.detectors.gps_imu_state import MEASURED, Vehicle, Work
+from watchkeeper.detectors.gps_imu_state import F4, MEASURED, Vehicle, Work
 from watchkeeper.streams.batch import F8
 
 GRAVITY = 9.80665
@@ -28,7 +28,7 @@ STATES = 15
 
 
 @njit(cache=True)
-def strapdown(row: Vehicle, dt: float, turn: F8, push: F8) -> None:
+def strapdown(row: Vehicle, dt: float, turn: F4, push: F4) -> None:
     """Move the state over one bin: `turn` is the summed angular rate [rad], `push` the summed specific force [m/s]."""
     q, vel, pos, gb, ab = row.quat, row.vel, row.pos, row.gyro_bias, row.accel_bias
     # the quaternion of half the turn, without trigonometry because it is small

@@ -13,7 +13,7 @@ import math
 from numba import njit
 
 from watchkeeper.detectors.eskf import ACC, ATT, GRAVITY, GYR, POS, VEL, level, turn_about_down
-from watchkeeper.detectors.gps_imu_state import ALIGNING, LEVELLING, TRACKING, Settings, Vehicle
+from watchkeeper.detectors.gps_imu_state import ALIGNING, F4, LEVELLING, TRACKING, Settings, Vehicle
 from watchkeeper.streams.batch import F8
 
 # Mean of this much IMU gives the first level: long enough to average vibration, short enough for a gyro without bias.
@@ -69,7 +69,7 @@ def _clear_level(row: Vehicle) -> None:
 
 
 @njit(cache=True)
-def add_to_level(row: Vehicle, dt: float, turn: F8, push: F8) -> None:
+def add_to_level(row: Vehicle, dt: float, turn: F4, push: F4) -> None:
     """One bin of the levelling second; at its end the attitude is set. Repeated until the first GPS fix is in."""
     total, squares = row.level_sum, row.level_sq
     row.level_s += dt

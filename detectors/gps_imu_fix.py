@@ -16,8 +16,20 @@ from watchkeeper.detectors.gps_imu_align import loosen_yaw, place, relevel, seek
 from watchkeeper.detectors.gps_imu_bins import consume, move_covariance
 from watchkeeper.detectors.gps_imu_judge import conclude, count_freeze, expect, is_moving, learn, scale_channels
 from watchkeeper.detectors.gps_imu_state import (
-    AGAINST, ALIGNING, DRIFT, FREEZE, POSITION, STUCK, VELOCITY, VERTICAL, Settings, Vehicle, Work,
-)  # fmt: skip
+    AGAINST,
+    ALIGNING,
+    DRIFT,
+    FREEZE,
+    MEASURED,
+    NOISE,
+    POSITION,
+    STUCK,
+    VELOCITY,
+    VERTICAL,
+    Settings,
+    Vehicle,
+    Work,
+)
 from watchkeeper.streams.batch import F8
 
 WGS84_A, WGS84_E2 = 6_378_137.0, 6.694379990141e-3
@@ -35,6 +47,8 @@ SETTLE_S, LATE_VELOCITY = 2.0, 2.0
 AGAINST_S, DRIFT_S = 5.0, 2.0
 # What a receiver gets wrong under acceleration lasts for about a second, so it does not average out in the second sum.
 DRIFT_LATE = 6.0
+# One outlier is not noise: squared distances beyond this count as this.
+NOISE_MAX = 50.0
 # The first is held to this many times its usual distance, so that one jump is not remembered for half a minute.
 AGAINST_MAX = 4.0
 # After a pause in the GPS this long there is no path to compare with; after the second one, position begins anew.
@@ -139,10 +153,10 @@ def _remember(row: Vehicle, data: F8, i: int, fix: F8, t: float) -> None:
 @njit(cache=True)
 def _changed(row: Vehicle, fix: F8) -> bool:
     """Whether anything in the fix differs from the one before (absent equals absent)."""
-    for k in range(6):
-        if fix[k] != row.fix[k] and not (math.isnan(fix[k]) and math.isnan(row.fix[k])):
-            return True
-    return False
+    same = 0
+    for k in range(MEASURED):
+        same += fix[k] == row.fix[k] or (math.isnan(fix[k]) and math.isnan(row.fix[k]))
+    return same < MEASURED
 
 
 @njit(cache=True)
@@ -185,8 +199,8 @@ def _pair(cov: F8, m: int, n: int, x: float, y: float, var_x: float, var_y: floa
 
 @njit(cache=True)
 def _sums(row: Vehicle, par: Settings, work: Work, dt: float) -> None:
-    """The two leaky sums and their distances: GPS position against GPS velocity, and lasting velocity innovations."""
-    cov, fix, residual, variance = row.cov, work.fix, work.residual, work.variance
+    """What only shows over time: GPS position against GPS velocity, lasting velocity innovations, and their size."""
+    cov, fix, residual, variance, distance = row.cov, work.fix, work.residual, work.variance, work.distance
     keep = math.exp(-dt / AGAINST_S) if dt < PAUSE_S else 0.0
     most = AGAINST_MAX * row.usual[AGAINST]
     total = 0.0
@@ -198,7 +212,7 @@ def _sums(row: Vehicle, par: Settings, work: Work, dt: float) -> None:
         units = min(max(units, -most), most)
         row.against[k] = units * std
         total += units * units
-    work.distance[AGAINST] = math.sqrt(total)
+    distance[AGAINST] = math.sqrt(total)
     # where there is no velocity, the position has to show the drift
     first, state = (0, POS) if math.isnan(residual[3]) else (3, VEL)
     keep = math.exp(-dt / DRIFT_S)
@@ -208,7 +222,10 @@ def _sums(row: Vehicle, par: Settings, work: Work, dt: float) -> None:
         units = residual[first + k] / math.sqrt(cov[state + k, state + k] + variance[first + k] + lasting)
         row.drift[k] += (1.0 - keep) * ((0.0 if math.isnan(units) else units) - row.drift[k])
         total += row.drift[k] ** 2
-    work.distance[DRIFT] = math.sqrt(total * (1.0 + keep) / (1.0 - keep))
+    distance[DRIFT] = math.sqrt(total * (1.0 + keep) / (1.0 - keep))
+    size = distance[POSITION] ** 2 + distance[VELOCITY] ** 2 + distance[VERTICAL] ** 2
+    row.noise += (1.0 - keep) * (min(size, NOISE_MAX) - row.noise)
+    distance[NOISE] = math.sqrt(row.noise)
 
 
 @njit(cache=True)

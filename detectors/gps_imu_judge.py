@@ -15,17 +15,26 @@ from numba import njit
 from watchkeeper.detectors.eskf import ACC, ATT, GYR, POS, VEL
 from watchkeeper.detectors.gps_imu_align import ACCEL_BIAS, GYRO_REST, place, relevel
 from watchkeeper.detectors.gps_imu_state import (
-    AGAINST, DRIFT, FREEZE, SCALED, STUCK, TRACKING, VELOCITY, VERTICAL, Settings, Vehicle,
-)  # fmt: skip
+    AGAINST,
+    DRIFT,
+    FREEZE,
+    SCALED,
+    STUCK,
+    TRACKING,
+    VELOCITY,
+    VERTICAL,
+    Settings,
+    Vehicle,
+)
 from watchkeeper.streams.batch import F8
 
 # A distance at its usual level counts as this many sigmas: the 99 % point of one normal variable.
 SIGMA_USUAL = 2.576
 # Usual level of each scaled channel before anything is learned, and the limits of learning: the 99 % points of chi
-# statistics, with room for correlated errors. Position, velocity, vertical, position against velocity, drift.
-USUAL_FIRST = (2.2, 2.2, 2.4, 3.5, 4.5)
-USUAL_MIN = (1.25, 1.25, 1.25, 2.0, 2.5)
-USUAL_MAX = (4.4, 4.4, 4.8, 7.0, 10.0)
+# statistics, with room for correlated errors. Position, velocity, vertical, position against velocity, drift, noise.
+USUAL_FIRST = (2.2, 2.2, 2.4, 3.5, 4.5, 2.4)
+USUAL_MIN = (1.25, 1.25, 1.25, 2.0, 2.5, 1.7)
+USUAL_MAX = (4.4, 4.4, 4.8, 7.0, 10.0, 5.0)
 # Each time a distance rises over its level, the level grows by this; otherwise it falls slowly: in balance it is
 # crossed about once in 150 epochs. An excursion counts once however long it lasts, or an attack would teach itself in.
 USUAL_UP, USUAL_DOWN = 1.08, 0.9995
@@ -143,8 +152,8 @@ def _hold(row: Vehicle, par: Settings, sigma: F8) -> None:
 def _sure(row: Vehicle) -> bool:
     """Whether the filter still knows enough for agreement to mean something."""
     cov = row.cov
-    velocity = max(cov[VEL, VEL], cov[VEL + 1, VEL + 1])
-    position = max(cov[POS, POS], cov[POS + 1, POS + 1])
+    velocity: float = max(cov[VEL, VEL], cov[VEL + 1, VEL + 1])
+    position: float = max(cov[POS, POS], cov[POS + 1, POS + 1])
     return velocity < SURE_VELOCITY**2 and position < SURE_POSITION**2
 
 

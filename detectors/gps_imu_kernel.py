@@ -25,10 +25,8 @@ def run(
     """Fill score[g] and sigma[g, channel] for every GPS row g; NaN: nothing to judge. imu and gps are [row, field]."""
     i = g = 0
     while i < imu_t.size or g < gps_t.size:
-        if i < imu_t.size and (g >= gps_t.size or imu_slot[i] <= gps_slot[g]):
-            slot = imu_slot[i]
-        else:
-            slot = gps_slot[g]
+        imu_next = i < imu_t.size and (g >= gps_t.size or imu_slot[i] <= gps_slot[g])
+        slot = imu_slot[i] if imu_next else gps_slot[g]
         row = table[slot]
         while True:
             with_imu = i < imu_t.size and imu_slot[i] == slot

@@ -23,10 +23,10 @@ BINS = 32
 
 EMPTY, LEVELLING, ALIGNING, TRACKING = range(4)
 
-# Channels of evidence, in the order of the cause bits. The first five are scaled by what the vehicle has shown.
-CHANNELS = ("position", "velocity", "vertical", "position_against_velocity", "drift", "freeze", "imu_stuck")
-POSITION, VELOCITY, VERTICAL, AGAINST, DRIFT, FREEZE, STUCK = range(7)
-SCALED = 5
+# Channels of evidence, in the order of the cause bits. The first six are scaled by what the vehicle has shown.
+CHANNELS = ("position", "velocity", "vertical", "position_against_velocity", "drift", "noise", "freeze", "imu_stuck")
+POSITION, VELOCITY, VERTICAL, AGAINST, DRIFT, NOISE, FREEZE, STUCK = range(8)
+SCALED = 6
 
 # Components of a fix: position and velocity.
 MEASURED = 6
@@ -106,6 +106,8 @@ class Vehicle:
     """Leaky sum of position change minus integrated velocity, m."""
     drift: Vector
     """Leaky mean of velocity innovations, in sigmas."""
+    noise: float
+    """Leaky mean of the squared distances of position, velocity and vertical."""
     freeze_run: int
     freeze_seen: int
     # verdicts: usual distance per channel, which channels are over theirs, suspicious epochs in a row, latch

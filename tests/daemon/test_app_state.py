@@ -61,6 +61,17 @@ def test_views_are_saved_as_they_look_and_come_back_writable() -> None:
     assert back["number"] == 2.5
 
 
+def test_records_with_named_fields_keep_their_names_and_places() -> None:
+    record = np.dtype([("phase", "i1"), ("pos", "f8", (3,)), ("bins", "f4", (2, 2))], align=True)
+    table = np.zeros(4, record)
+    table["pos"][2] = 1.0, 2.0, 3.0
+    table["phase"][3] = 7
+    back = decode_state(bytes(StateEncoder().encode({"table": table[1:]})))["table"]
+    assert back["pos"][1].tolist() == [1.0, 2.0, 3.0]
+    table[1:] = back
+    assert table["phase"].tolist() == [0, 0, 0, 7]
+
+
 def test_one_encoder_serves_large_and_small_states() -> None:
     encoder = StateEncoder()
     for n in (10, 100_000, 3):

@@ -15,6 +15,7 @@ from watchkeeper.config.loader import load
 from watchkeeper.daemon.cli import main
 from watchkeeper.daemon.replay import Replay
 from watchkeeper.detectors.alarms import encode_event
+from watchkeeper.detectors.catalog import REGISTRY
 from watchkeeper.streams.batch import Batch
 from watchkeeper.streams.messages import Kind
 from watchkeeper.streams.pacing import Pacer, paced
@@ -130,6 +131,7 @@ def test_the_command_writes_alarms_trace_and_a_summary_without_any_wall_clock(
     found = json.loads((tmp_path / "s1").read_text())
     events = [json.loads(line) for line in (tmp_path / "a1").read_text().splitlines()]
     assert found["samples"].keys() == {"adsb", "gps", "imu"}
+    assert found["detectors"] == sorted(REGISTRY)
     assert sum(n for states in found["alarms"].values() for n in states.values()) == len(events)
     assert found["ticks"] == pytest.approx(found["span"]["seconds"], abs=2)
     assert "timing" not in found
