@@ -98,10 +98,13 @@ class Snapshots:
         async with self._one_at_a_time:
             if self._pipeline.ticks == self._saved_ticks:
                 return
-            if (size := size_of(self._pipeline.snapshot())) > self._encoder.reserved:
-                await asyncio.to_thread(self._encoder.reserve, size + size // 2)
             began = time.monotonic()
-            payload = self._encoder.encode(self._pipeline.snapshot())
+            state = self._pipeline.snapshot()
+            if (size := size_of(state)) > self._encoder.reserved:
+                await asyncio.to_thread(self._encoder.reserve, size + size // 2)
+                began = time.monotonic()
+                state = self._pipeline.snapshot()  # it went on meanwhile
+            payload = self._encoder.encode(state)
             self.stall_s, self.bytes = time.monotonic() - began, len(payload)
             self._saved_ticks = self._pipeline.ticks
             try:
