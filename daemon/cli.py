@@ -48,7 +48,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return int(args.main(args))
     except BrokenPipeError:
         # the reader of our output went away (`| head`): not our failure, but standard output is gone
-        sys.stdout = None  # type: ignore[assignment]
+        sys.stdout = None
         return 0
     except KeyboardInterrupt:
         return 130
