@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import json
 import os
 import sys
 import tempfile
@@ -183,10 +182,8 @@ async def run(options: argparse.Namespace) -> Result:
         _subscribed(broker.url, collector),
         _daemon(options, broker.url, http_port) as pid,
     ):
-        command = load.command(broker.port, options, probe_s=PROBE_S)
         before_s = _cpu_s(pid)
-        process = await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.PIPE)
-        report = json.loads((await process.communicate())[0])
+        report = await load.run(broker.port, options, probe_s=PROBE_S)
         cpu_s = _cpu_s(pid) - before_s
         deadline = time.monotonic() + SETTLE_S
         while True:

@@ -11,10 +11,11 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import socket
 import struct
 import sys
 import time
-from dataclasses import dataclass
+from contextlib import suppress
 from typing import Any, Literal
 
 import numpy as np
@@ -138,74 +139,80 @@ def probe(k: int, step: int) -> tuple[NDArray[np.bytes_], F8, F8, F8]:
     return name, np.array([lat]), np.array([lon]), np.array([270.0 if half else 90.0])
 
 
-@dataclass(slots=True)
-class _Counts:
-    sent: int = 0
-    acked_bytes: int = 0
+class Line:
+    """A connection that only publishes. Acknowledgements are counted when there is time, not one by one."""
+
+    def __init__(self, port: int) -> None:
+        self._socket = socket.create_connection(("127.0.0.1", port), timeout=LINGER_S)
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._socket.sendall(connect_packet("watchkeeper-load"))
+        if self._socket.recv(4) != b"\x20\x02\x00\x00":
+            raise ConnectionError("the broker refused the load generator")
+        # with a timeout Python would wait in spite of MSG_DONTWAIT
+        self._socket.settimeout(None)
+        self._acknowledged_bytes = 0
+        self.send = self._socket.sendall
+
+    def acknowledged(self) -> int:
+        """Messages that the broker has acknowledged so far."""
+        with suppress(BlockingIOError):
+            self._acknowledged_bytes += len(self._socket.recv(1_048_576, socket.MSG_DONTWAIT))
+        return self._acknowledged_bytes // 4
+
+    def close(self) -> None:
+        """Say goodbye."""
+        self.send(b"\xe0\x00")
+        self._socket.close()
 
 
-async def publish(args: argparse.Namespace) -> dict[str, Any]:
+def publish(args: argparse.Namespace) -> dict[str, Any]:
     """Send the load; returns what was sent, when, and what it cost."""
-    reader, writer = await asyncio.open_connection("127.0.0.1", args.port)
-    writer.write(connect_packet("watchkeeper-load"))
-    if await reader.readexactly(4) != b"\x20\x02\x00\x00":
-        raise ConnectionError("the broker refused the load generator")
-    counts = _Counts()
-
-    async def count_acknowledgements() -> None:
-        while data := await reader.read(65_536):
-            counts.acked_bytes += len(data)
-
-    acknowledgements = asyncio.create_task(count_acknowledgements())
-    packets, formation = Packets(args.encoding, args.qos), Formation(args.vehicles, time.time())
-    total = int(args.rate * args.seconds)
+    line, packets = Line(args.port), Packets(args.encoding, args.qos)
+    formation = Formation(args.vehicles, time.time())
+    sent, total = 0, int(args.rate * args.seconds)
     probes: dict[str, float] = {}
     # the last pair needs traffic behind it: event time stands still when the messages stop
     pairs = min(10_000, int((args.seconds - PROBE_END_S) / args.probe_s)) if args.probe_s else 0
     steps, most_steps = 0, PROBE_STEPS * pairs
-    start = time.monotonic()
-    while counts.sent < total:
+    start, start_cpu_s = time.monotonic(), time.process_time()
+    while sent < total:
         elapsed, now = time.monotonic() - start, time.time()
-        due = min(total, int(elapsed * args.rate)) - counts.sent
+        # one aircraft never twice at one time, even after the machine held us up
+        due = min(total - sent, int(elapsed * args.rate) + steps - sent, args.vehicles)
         if due > 0:
-            # one aircraft never twice at one time, even after the machine held us up
-            due = min(due, args.vehicles)
             block = packets.encode(*formation.take(due, now), now)
+            sent += due
             if steps < most_steps and steps < int(PROBE_STEPS * elapsed / args.probe_s):
                 k, step = divmod(steps, PROBE_STEPS)
                 block += packets.encode(*probe(k, step), now)
-                steps, counts.sent, total = steps + 1, counts.sent + 1, total + 1
+                steps, sent, total = steps + 1, sent + 1, total + 1
                 if step == PROBE_STEPS - 1:
                     probes[f"P{k:04d}A~P{k:04d}B"] = now
-            writer.write(block)
-            counts.sent += due
-            await writer.drain()
-        await asyncio.sleep(SLICE_S)
-    seconds = time.monotonic() - start
-    waited = 0.0
-    while args.qos and counts.acked_bytes < 4 * counts.sent and waited < LINGER_S:
-        await asyncio.sleep(0.05)
-        waited += 0.05
-    acknowledgements.cancel()
-    writer.write(b"\xe0\x00")
-    await writer.drain()
-    writer.close()
-    acked = counts.acked_bytes // 4 if args.qos else counts.sent
-    return {
-        "sent": counts.sent,
-        "acked": acked,
-        "seconds": seconds,
-        "cpu_s": time.process_time(),
-        "probes": probes,
-    }
+            line.send(block)
+            line.acknowledged()
+        time.sleep(SLICE_S)
+    seconds, cpu_s = time.monotonic() - start, time.process_time() - start_cpu_s
+    deadline = time.monotonic() + LINGER_S
+    while args.qos and line.acknowledged() < sent and time.monotonic() < deadline:
+        time.sleep(0.05)
+    acknowledged = line.acknowledged() if args.qos else sent
+    line.close()
+    return {"sent": sent, "acknowledged": acknowledged, "seconds": seconds, "cpu_s": cpu_s, "probes": probes}
 
 
-def command(port: int, options: argparse.Namespace, *, probe_s: float = 0.0) -> list[str]:
-    """The command line of a load process: rate, seconds, vehicles, encoding and qos as the options say."""
+async def run(port: int, options: argparse.Namespace, *, probe_s: float = 0.0) -> dict[str, Any]:
+    """The load in a process of its own (rate, seconds, vehicles, encoding, qos of the options); its report."""
     flags: dict[str, Any] = {"port": port, "probe-s": probe_s}
     flags |= {name: getattr(options, name) for name in ("rate", "seconds", "vehicles", "encoding", "qos")}
     words = [word for name, value in flags.items() for word in (f"--{name}", str(value))]
-    return [sys.executable, "-m", "watchkeeper.benchmarks.load", *words]
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "watchkeeper.benchmarks.load", *words, stdout=asyncio.subprocess.PIPE
+    )
+    output, _ = await process.communicate()
+    if process.returncode != 0:
+        raise RuntimeError(f"the load generator failed with exit code {process.returncode}")
+    report: dict[str, Any] = json.loads(output)
+    return report
 
 
 if __name__ == "__main__":
@@ -217,4 +224,4 @@ if __name__ == "__main__":
     parser.add_argument("--encoding", choices=("json", "msgpack"), default="msgpack")
     parser.add_argument("--qos", type=int, default=1)
     parser.add_argument("--probe-s", type=float, default=0.0)
-    print(json.dumps(asyncio.run(publish(parser.parse_args()))))
+    print(json.dumps(publish(parser.parse_args())))

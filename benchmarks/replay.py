@@ -1,6 +1,6 @@
 """Speed and memory of a replay: `.wklog` → pipeline with every registered detector → alarms file, pinned to one core.
 
-    watchkeeper bench replay [--rounds 5] [--aircraft 1000] [--drones 200] [--seconds 600 40]
+    watchkeeper bench replay [--rounds 5] [--aircraft 1000] [--drones 200] [--seconds 600 120]
 
 Two logs are simulated, ADS-B at 1 Hz and IMU at 100 Hz with GPS at 5 Hz, each in two lengths. The speed is that of
 the replay command itself; starting Python and loading compiled kernels is printed beside it. Where CPU time is well
@@ -31,6 +31,7 @@ from watchkeeper.streams.simulate import simulate
 from watchkeeper.streams.source import open_log
 from watchkeeper.streams.wklog import LogWriter
 
+# The short IMU log, 30 s by default, must outlast the 20 s that gps_imu learns before it judges anything.
 LONGER = 4
 BASELINE_SAMPLES = 100_000
 # One core means one thread in every library that would take more.
@@ -67,7 +68,7 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--aircraft", type=int, default=1000)
     parser.add_argument("--drones", type=int, default=200)
-    parser.add_argument("--seconds", type=float, nargs=2, default=(600.0, 40.0), metavar=("ADSB", "IMU"))
+    parser.add_argument("--seconds", type=float, nargs=2, default=(600.0, 120.0), metavar=("ADSB", "IMU"))
     args = parser.parse_args(argv)
     cases = [
         Case("ADS-B 1 Hz", "random", args.aircraft, 1.0, args.seconds[0], 500_000),

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import json
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -105,10 +104,8 @@ async def measure(name: Name, decode: bool, options: argparse.Namespace) -> Cost
             source = asyncio.create_task(transport.run())
         taker = asyncio.create_task(tap.take())
         await asyncio.wait_for(up.wait(), 10)
-        command = load.command(broker.port, options)
         before_s = time.process_time()
-        process = await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.PIPE)
-        report = json.loads((await process.communicate())[0])
+        report = await load.run(broker.port, options)
         waited = 0.0
         while tap.received < report["sent"] and waited < SETTLE_S:
             await asyncio.sleep(0.1)

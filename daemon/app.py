@@ -42,7 +42,7 @@ from watchkeeper.streams.transport import Will, make_transport
 log = logging.getLogger(__name__)
 
 # Within this time a stopping daemon is gone; what the broker has not taken by then goes out at the next start.
-DRAIN_S = 8.0
+DRAIN_S = 6.0
 
 
 class App:

@@ -188,6 +188,10 @@ def settle(row: Vehicle, work: Work) -> None:
                 k0 * lines[0, j] + k1 * lines[1, j] + k2 * lines[2, j]
                 + k3 * lines[3, j] + k4 * lines[4, j] + k5 * lines[5, j]
             )  # fmt: skip
+    # rounding makes the halves differ, and prediction would let the difference grow
+    for i in range(1, STATES):
+        for j in range(i):
+            cov[i, j] = cov[j, i]
     _correct(row, work.error)
     work.error[:] = 0.0
     work.count = 0
@@ -221,12 +225,3 @@ def level(row: Vehicle, fx: float, fy: float, fz: float) -> None:
     cp, sp = math.cos(0.5 * pitch), math.sin(0.5 * pitch)
     q = row.quat
     q[0], q[1], q[2], q[3] = cr * cp, sr * cp, cr * sp, -sr * sp
-
-
-@njit(cache=True)
-def turn_about_down(row: Vehicle, yaw: float) -> None:
-    """Turn the attitude by `yaw` [rad] about the vertical."""
-    c, s = math.cos(0.5 * yaw), math.sin(0.5 * yaw)
-    q = row.quat
-    w, x, y, z = q[0], q[1], q[2], q[3]
-    q[0], q[1], q[2], q[3] = c * w - s * z, c * x - s * y, c * y + s * x, c * z + s * w

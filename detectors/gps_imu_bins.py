@@ -13,7 +13,7 @@ from numba import njit
 
 from watchkeeper.detectors.eskf import ACC, ATT, GRAVITY, GYR, POS, VEL, spread, strapdown
 from watchkeeper.detectors.gps_imu_align import add_to_level, restart
-from watchkeeper.detectors.gps_imu_state import BIN_S, BINS, EMPTY, Settings, Vehicle, Work
+from watchkeeper.detectors.gps_imu_state import BIN_S, BINS, EMPTY, TRACKING, Settings, Vehicle, Work
 from watchkeeper.streams.batch import F8
 
 # A pause in the IMU longer than this cannot be bridged: attitude and velocity begin anew.
@@ -91,8 +91,9 @@ def consume(row: Vehicle, par: Settings, work: Work) -> None:
         row.step_turn[k] += turn[k]
     # half the mean squared difference of neighbours is the variance of white noise, whatever slow motion is beneath
     row.vibration += min(1.0, dt / VIBRATION_S) * (min(change / 6.0, VIBRATION_MAX) - row.vibration)
-    if row.placed == 0:
+    if row.phase < TRACKING:
         add_to_level(row, dt, turn, push)
+    if row.placed == 0:
         return
     strapdown(row, dt, turn, push)
     if dt > par.imu_gap_s:

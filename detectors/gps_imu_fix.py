@@ -12,7 +12,7 @@ import math
 from numba import njit
 
 from watchkeeper.detectors.eskf import GRAVITY, POS, VEL, observe, settle
-from watchkeeper.detectors.gps_imu_align import loosen_yaw, place, relevel, seek_yaw
+from watchkeeper.detectors.gps_imu_align import loosen, place, relevel, seek_attitude
 from watchkeeper.detectors.gps_imu_bins import consume, move_covariance
 from watchkeeper.detectors.gps_imu_judge import conclude, count_freeze, expect, is_moving, learn, scale_channels
 from watchkeeper.detectors.gps_imu_state import (
@@ -77,11 +77,13 @@ def take_gps(row: Vehicle, par: Settings, work: Work, t: float, data: F8, i: int
         return math.nan  # the IMU has not yet told about this moment
     if row.step_s > 0.0:
         move_covariance(row, par, work)
-    dvx, dvy, dvz = row.epoch_force[0], row.epoch_force[1], row.epoch_force[2] + GRAVITY * span
-    row.epoch_force[:] = 0.0
+    for k in range(3):
+        work.force[k] = row.epoch_force[k]
+        row.epoch_force[k] = 0.0
+    dvx, dvy, dvz = work.force[0], work.force[1], work.force[2] + GRAVITY * span
     row.epoch_s = 0.0
     if row.phase == ALIGNING:
-        loosen_yaw(row, fix, dvx, dvy, span)
+        loosen(row, fix, dvx, dvy, span)
     accel = math.sqrt(dvx * dvx + dvy * dvy + dvz * dvz) / span
     row.accel = max(accel, row.accel * math.exp(-dt / SETTLE_S))
 
@@ -106,7 +108,7 @@ def take_gps(row: Vehicle, par: Settings, work: Work, t: float, data: F8, i: int
         learn(row, distance)
     _update(row, par, work, sigma)
     if row.phase == ALIGNING and score < par.threshold:
-        seek_yaw(row, fix, dvx, dvy, span, par)
+        seek_attitude(row, work, par, span)
     _remember(row, data, i, fix, t)
     return conclude(row, par, sigma, score, fix, dt)
 

@@ -32,7 +32,6 @@ SCALED = 6
 MEASURED = 6
 
 Vector = Annotated[F8, (3,)]
-Plane = Annotated[F8, (2,)]
 
 
 class Vehicle:
@@ -77,22 +76,22 @@ class Vehicle:
     # levelling: time, sums of specific force and rate, sums of their squares
     level_s: float
     level_sum: Annotated[F8, (6,)]
-    level_sq: Plane
-    # yaw fit: count, sums, products; the span in progress; the span before
+    level_sq: Annotated[F8, (2,)]
+    rested: int
+    """Seconds at rest over which the gyros were calibrated."""
+    # attitude fit: count, sums of products (GPS x IMU, IMU x IMU), GPS squares; the span in progress; the span before
     fit_n: float
-    fit_imu: Plane
-    fit_gps: Plane
-    fit_dot: float
-    fit_cross: float
-    fit_imu_sq: float
+    fit_cross: Annotated[F8, (3, 3)]
+    fit_imu: Annotated[F8, (3, 3)]
     fit_gps_sq: float
     span_s: float
-    span_pos: Plane
-    span_vel: Plane
-    span_way: Plane
-    span_change: Plane
-    span_rest: Plane
-    span_mean: Plane
+    span_pos: Vector
+    span_vel: Vector
+    span_way: Vector
+    span_change: Vector
+    span_rest: Vector
+    span_mean: Vector
+    span_before_s: float
     spans: int
     # GPS: last fix (position, velocity) and where it was on the globe
     fix_t: float
@@ -133,6 +132,16 @@ class Work:
     gains: Annotated[F8, (MEASURED,)]
     error: Annotated[F8, (16,)]
     noise: Annotated[F8, (16,)]
+    force: Vector
+    """Specific force integrated since the last fix."""
+    # attitude fit: one pair of vectors, the eigenproblem, the rotation found
+    seen_imu: Vector
+    seen_gps: Vector
+    square: Annotated[F8, (4, 4)]
+    vectors: Annotated[F8, (4, 4)]
+    quat: Annotated[F8, (4,)]
+    rot: Annotated[F8, (3, 3)]
+    # the fix and what it says
     fix: Annotated[F8, (6,)]
     residual: Annotated[F8, (6,)]
     variance: Annotated[F8, (6,)]

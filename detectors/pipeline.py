@@ -172,7 +172,7 @@ class Pipeline:
 
     def _new_era(self) -> list[AlarmEvent]:
         """Time went backward for good (a simulation was restarted): end everything and start afresh."""
-        last = max((p.snapshot()["t"][-1] for p in self._pending.values() if p.n), default=self._last_t)
+        last = max((p.last_t for p in self._pending.values() if p.n), default=self._last_t)
         events = self._run(int(np.ceil(last / self.clock.tick_s))) if last > -np.inf else []
         slots = np.array(sorted(self.fleet.slot_of.values()), np.int32)
         for watch in self._watches.values():

@@ -48,6 +48,11 @@ class Pending:
             self.n += len(block.t)
             self.first_t = min(self.first_t, float(block.t.min()))
 
+    @property
+    def last_t(self) -> float:
+        """The newest time that waits."""
+        return max(float(block.t.max()) for block in self._blocks)
+
     def cut(self, tick: int, tick_s: float) -> dict[int, Block]:
         """Take out everything up to the given tick: tick to samples in time order (arrival order where equal)."""
         if not self.n or self.first_t > tick * tick_s:

@@ -153,40 +153,49 @@ class Fleet:
             heapq.heappush(self._free, slot)
 
     def snapshot(self) -> dict[str, Any]:
-        """All state up to the highest slot in use."""
+        """All state; of each kind only the vehicles that have ever sent it, for most send one or two kinds."""
         h = self.high
+        kinds: dict[str, Any] = {}
+        for kind in Kind:
+            rows = np.flatnonzero(self.count[kind, :h]).astype(np.int32)
+            ring = self.ring.get(kind)
+            kinds[kind.word] = {
+                "rows": rows,
+                "last_t": self.last_t[kind, rows],
+                "count": self.count[kind, rows],
+                "value": self.value[kind][:, rows],
+                "value_t": self.value_t[kind][:, rows],
+                "ring": {"t": ring.t[rows], "data": ring.data[:, rows], "count": ring.count[rows]} if ring else None,
+            }
         return {
             "ids": self.ids[:h],
             "callsigns": self.callsigns,
+            "listening_since": self.listening_since,
             "expected_t": self.expected_t[:h],
-            "last_t": self.last_t[:, :h],
-            "count": self.count[:, :h],
-            "value": {k.word: self.value[k][:, :h] for k in Kind},
-            "value_t": {k.word: self.value_t[k][:, :h] for k in Kind},
-            "ring": {k.word: {"t": r.t[:h], "data": r.data[:, :h], "count": r.count[:h]} for k, r in self.ring.items()},
+            "kinds": kinds,
         }
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Take over a snapshot; vehicles beyond the present capacity are left out."""
-        h = min(len(state["ids"]), self.capacity)
+        """Take over a snapshot of a fleet of the same capacity; a history of another depth starts afresh."""
+        h = len(state["ids"])
         self.high = h
-        self.ids[:h] = state["ids"][:h]
+        self.ids[:h] = state["ids"]
         self.callsigns = dict(state["callsigns"])
+        self.listening_since = state["listening_since"]
         self.slot_of = {name: slot for slot, name in enumerate(self.ids[:h]) if name}
         self._free = [slot for slot in range(h) if not self.ids[slot]]
-        self.expected_t[:h] = state["expected_t"][:h]
-        self.last_t[:, :h] = state["last_t"][:, :h]
-        self.count[:, :h] = state["count"][:, :h]
+        self.expected_t[:h] = state["expected_t"]
         for kind in Kind:
-            self.value[kind][:, :h] = state["value"][kind.word][:, :h]
-            self.value_t[kind][:, :h] = state["value_t"][kind.word][:, :h]
-        for kind, ring in self.ring.items():
-            saved = state["ring"][kind.word]
-            if saved["t"].shape[1] != ring.depth:
-                continue  # the depth was reconfigured: start the history afresh
-            ring.t[:h] = saved["t"][:h]
-            ring.data[:, :h] = saved["data"][:, :h]
-            ring.count[:h] = saved["count"][:h]
+            saved = state["kinds"][kind.word]
+            rows, ring = saved["rows"], self.ring.get(kind)
+            self.last_t[kind, rows] = saved["last_t"]
+            self.count[kind, rows] = saved["count"]
+            self.value[kind][:, rows] = saved["value"]
+            self.value_t[kind][:, rows] = saved["value_t"]
+            if ring is not None and saved["ring"]["t"].shape[1] == ring.depth:
+                ring.t[rows] = saved["ring"]["t"]
+                ring.data[:, rows] = saved["ring"]["data"]
+                ring.count[rows] = saved["ring"]["count"]
 
 
 @njit(cache=True)

@@ -138,7 +138,13 @@ class Silence:
 
 
 @pytest.mark.parametrize(
-    ("story", "snapshot"), [(Conflict, "kept"), (Conflict, "lost"), (Conflict, "damaged"), (Silence, "kept")]
+    ("story", "snapshot"),
+    [
+        (Conflict, "kept"),
+        (Silence, "kept"),
+        pytest.param(Conflict, "lost", marks=pytest.mark.long),
+        pytest.param(Conflict, "damaged", marks=pytest.mark.long),
+    ],
 )
 def test_after_kill_9_an_active_alarm_keeps_its_id_is_not_raised_again_and_clears_once(
     listener: Any, write: Any, run: Any, wait_for: Any, tmp_path: Path, snapshot: str, story: Any

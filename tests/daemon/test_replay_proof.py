@@ -18,7 +18,7 @@ from watchkeeper.streams.source import open_log, read_logs
 from watchkeeper.streams.wklog import LogWriter
 
 CONFIG = load(None, env={})
-BROKER_S = 300.0
+BROKER_S = 1200.0
 
 pytestmark = pytest.mark.long
 

@@ -1,0 +1,379 @@
+"""gps_imu on made-up flights: quiet on clean ones, names what lies on others, and depends on nothing but the samples."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import msgspec
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from watchkeeper.config.schema import DEFAULT, Config, FleetLimits, Frames
+from watchkeeper.detectors.base import Evidence, Window
+from watchkeeper.detectors.gps_imu import CAUSES, GpsImu
+from watchkeeper.streams.fleet import Fleet, Samples
+from watchkeeper.streams.messages import COLUMN, FIELDS, Kind
+
+G = 9.80665
+IMU_HZ, GPS_HZ, DELAY_S = 50, 5, 0.2
+GPS, IMU = COLUMN[Kind.GPS], COLUMN[Kind.IMU]
+XYZ, VXYZ = slice(0, 3), slice(GPS["gps_vx"], GPS["gps_vz"] + 1)
+THRESHOLD = DEFAULT.detectors.gps_imu.threshold
+
+
+@dataclass(frozen=True)
+class Flight:
+    """One vehicle's samples: times, and fields by [field, sample]."""
+
+    imu_t: np.ndarray
+    imu: np.ndarray
+    gps_t: np.ndarray
+    gps: np.ndarray
+
+    def copy(self) -> Flight:
+        return Flight(self.imu_t.copy(), self.imu.copy(), self.gps_t.copy(), self.gps.copy())
+
+
+def flight(seconds: float = 60.0, seed: int = 0, heading: float = 1.0, rest_s: float = 3.0) -> Flight:
+    """A vehicle that rests, then accelerates to and fro while it turns slowly, always level; sensors with noise."""
+    rng = np.random.default_rng(seed)
+    rate = 0.05
+
+    def motion(t: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Acceleration, velocity and position, all zero until rest_s."""
+        s = np.maximum(t - rest_s, 0.0)
+        size, w = np.array([[4.0], [3.0], [-1.0]]), np.array([[0.4], [0.3], [0.2]])
+        moving = s > 0.0
+        return size * np.cos(w * s) * moving, size / w * np.sin(w * s), size / w**2 * (1.0 - np.cos(w * s))
+
+    imu_t = np.arange(0.0, seconds, 1 / IMU_HZ) + rng.uniform(-1e-3, 1e-3, round(seconds * IMU_HZ))
+    force = motion(imu_t)[0] - [[0.0], [0.0], [G]]
+    yaw = heading + rate * np.maximum(imu_t - rest_s, 0.0)
+    imu = np.full((len(FIELDS[Kind.IMU]), len(imu_t)), np.nan)
+    imu[0] = np.cos(yaw) * force[0] + np.sin(yaw) * force[1]
+    imu[1] = -np.sin(yaw) * force[0] + np.cos(yaw) * force[1]
+    imu[2] = force[2]
+    imu[3:6] = np.array([[0.0], [0.0], [1.0]]) * rate * (imu_t > rest_s)
+    imu[0:3] += rng.normal(0, 0.05, (3, len(imu_t))) + [[0.05], [-0.08], [0.1]]
+    imu[3:6] += rng.normal(0, 0.003, (3, len(imu_t))) + [[0.004], [-0.002], [0.003]]
+    gps_t = np.arange(0.1, seconds, 1 / GPS_HZ)
+    _, vel, pos = motion(gps_t - DELAY_S)
+    gps = np.full((len(FIELDS[Kind.GPS]), len(gps_t)), np.nan)
+    gps[XYZ] = pos + rng.normal(0, 0.2, pos.shape)
+    gps[VXYZ] = vel + rng.normal(0, 0.1, vel.shape)
+    return Flight(imu_t, imu, gps_t, gps)
+
+
+def config(frames: Frames | None = None, **keys: object) -> Config:
+    section = msgspec.structs.replace(DEFAULT.detectors.gps_imu, **keys)
+    detectors = msgspec.structs.replace(DEFAULT.detectors, gps_imu=section)
+    return msgspec.structs.replace(
+        DEFAULT, detectors=detectors, frames=frames or DEFAULT.frames, fleet=FleetLimits(max_vehicles=64)
+    )
+
+
+class Watch:
+    """The detector over several flights at once, with windows of any length."""
+
+    def __init__(self, flights: dict[str, Flight], cfg: Config, first_slot: int = 0) -> None:
+        self.fleet = Fleet(cfg.fleet)
+        for i in range(first_slot):
+            self.fleet.slot_for(f"nobody{i}")
+        self.flights = {self.fleet.slot_for(name): f for name, f in flights.items()}
+        self.detector = GpsImu(cfg, self.fleet)
+        self.t = 0.0
+
+    def until(self, t: float, tick_s: float = 1.0) -> list[Evidence]:
+        """Step to time t."""
+        found = []
+        while self.t < t - 1e-9:
+            end = self.t + tick_s
+            samples = {Kind.GPS: self._cut(Kind.GPS, end), Kind.IMU: self._cut(Kind.IMU, end)}
+            found += self.detector.step(Window(end, {k: s for k, s in samples.items() if len(s)}))
+            self.t = end
+        return found
+
+    def _cut(self, kind: Kind, end: float) -> Samples:
+        slot, t, data = [], [], []
+        for s, f in sorted(self.flights.items()):
+            ft, fd = (f.gps_t, f.gps) if kind == Kind.GPS else (f.imu_t, f.imu)
+            a, b = np.searchsorted(ft, (self.t, end), side="right")
+            slot.append(np.full(b - a, s, np.int32))
+            t.append(ft[a:b])
+            data.append(fd[:, a:b])
+        n = sum(map(len, t))
+        return Samples(
+            kind, np.concatenate(slot), np.concatenate(t), np.concatenate(data, axis=1), np.full(n, -1, np.int32)
+        )
+
+
+def watch(f: Flight, cfg: Config | None = None, tick_s: float = 1.0) -> Evidence:
+    """All evidence about one flight, as one table."""
+    found = Watch({"v": f}, cfg or config(model="off")).until(float(f.gps_t[-1]) + 1.0, tick_s)
+    return replace(
+        found[0],
+        **{name: np.concatenate([getattr(e, name) for e in found]) for name in ("a", "t", "score", "cause_bits")},
+        numbers={name: np.concatenate([e.numbers[name] for e in found]) for name in found[0].numbers},
+    )
+
+
+def alarm_t(ev: Evidence, after: float = 0.0, n: int = 5) -> float:
+    """When the n-th suspicious fix in a row came; inf if never."""
+    run = 0
+    for t, score in zip(ev.t, ev.score, strict=True):
+        run = run + 1 if score >= THRESHOLD and t >= after else 0
+        if run == n:
+            return float(t)
+    return math.inf
+
+
+def during(f: Flight, start: float, end: float) -> tuple[np.ndarray, np.ndarray]:
+    """Which IMU samples and which fixes are in the time given."""
+    return (f.imu_t >= start) & (f.imu_t < end), (f.gps_t >= start) & (f.gps_t < end)
+
+
+START, END = 60.0, 90.0
+
+
+def jump(f: Flight, imu: np.ndarray, gps: np.ndarray) -> None:
+    f.gps[:2, gps] += [[14.0], [14.0]]
+
+
+def drift(f: Flight, imu: np.ndarray, gps: np.ndarray) -> None:
+    f.gps[0, gps] += 2.0 * (f.gps_t[gps] - START)
+
+
+def freeze(f: Flight, imu: np.ndarray, gps: np.ndarray) -> None:
+    f.gps[:, gps] = f.gps[:, [np.flatnonzero(gps)[0]]]
+
+
+def velocity(f: Flight, imu: np.ndarray, gps: np.ndarray) -> None:
+    f.gps[GPS["gps_vy"], gps] += 3.0
+
+
+def sink(f: Flight, imu: np.ndarray, gps: np.ndarray) -> None:
+    f.gps[GPS["gps_z"], gps] += 15.0
+
+
+def noise(f: Flight, imu: np.ndarray, gps: np.ndarray) -> None:
+    f.gps[XYZ, gps] += np.random.default_rng(9).normal(0, 5.0, (3, gps.sum()))
+
+
+def gyro_bias(f: Flight, imu: np.ndarray, gps: np.ndarray) -> None:
+    f.imu[IMU["imu_wx"], imu] += 0.1
+
+
+def accel_bias(f: Flight, imu: np.ndarray, gps: np.ndarray) -> None:
+    f.imu[IMU["imu_ax"], imu] += 1.0
+
+
+def stuck(f: Flight, imu: np.ndarray, gps: np.ndarray) -> None:
+    f.imu[:, imu] = f.imu[:, [np.flatnonzero(imu)[0]]]
+
+
+ATTACKS: dict[str, tuple[Callable[[Flight, np.ndarray, np.ndarray], None], str, float]] = {
+    "jump": (jump, "position", 1.2),
+    "drift": (drift, "position_against_velocity", 8.0),
+    "freeze": (freeze, "freeze", 3.0),
+    "velocity": (velocity, "velocity", 1.6),
+    "sink": (sink, "vertical", 1.2),
+    "noise": (noise, "noise", 12.0),
+    "gyro bias": (gyro_bias, "drift", 8.0),
+    "accel bias": (accel_bias, "drift", 8.0),
+    "stuck IMU": (stuck, "imu_stuck", 2.0),
+}
+
+
+def attacked(name: str, seconds: float = 180.0, seed: int = 4) -> Flight:
+    f = flight(seconds, seed)
+    imu, gps = during(f, START, END)
+    ATTACKS[name][0](f, imu, gps)
+    return f
+
+
+@pytest.mark.parametrize("heading", [0.0, 1.0, -2.5])
+def test_a_clean_flight_is_judged_at_every_fix_and_never_suspected(heading):
+    f = flight(120.0, seed=1, heading=heading)
+    ev = watch(f)
+    assert np.array_equal(ev.t, f.gps_t[f.gps_t >= ev.t[0]])
+    assert ev.score.max() < THRESHOLD
+    assert np.array_equal(ev.epoch, ev.t) or len(ev.epoch) < len(ev.t)
+
+
+@pytest.mark.parametrize("name", ATTACKS)
+def test_each_attack_is_found_in_time_and_named(name):
+    _, cause, latency_s = ATTACKS[name]
+    ev = watch(attacked(name))
+    assert ev.score[ev.t < START].max() < THRESHOLD
+    assert START < alarm_t(ev) <= START + latency_s
+    named = ev.cause_bits[(ev.t >= START) & (ev.t < END) & (ev.score >= THRESHOLD)]
+    assert (named >> CAUSES.index(cause) & 1).any()
+    assert (named != 0).all()
+
+
+@pytest.mark.parametrize("name", ATTACKS)
+def test_a_vehicle_is_believed_again_after_the_attack(name):
+    ev = watch(attacked(name))
+    assert ev.score[ev.t > END + 75.0].max() < 0.8 * THRESHOLD
+
+
+@pytest.mark.parametrize("name", ["jump", "drift", "freeze", "velocity", "stuck IMU"])
+def test_the_filter_does_not_swallow_what_it_has_called_wrong(name):
+    ev = watch(attacked(name))
+    assert ev.score[(ev.t >= alarm_t(ev)) & (ev.t < END)].min() >= THRESHOLD
+
+
+def test_nothing_is_said_before_the_vehicle_has_been_good_for_the_warm_up():
+    f = flight(60.0)
+    assert watch(f, config(model="off", warmup_s=30.0)).t[0] >= 30.0
+    f.gps[VXYZ, f.gps_t > 10.0] += np.random.default_rng(0).normal(0, 30.0, (3, (f.gps_t > 10.0).sum()))
+    assert Watch({"v": f}, config(model="off", warmup_s=30.0)).until(60.0) == []
+
+
+def test_east_north_up_and_forward_left_up_give_the_same_bytes():
+    f = attacked("jump")
+    other = f.copy()
+    for first in (0, GPS["gps_vx"]):
+        other.gps[first : first + 3] = f.gps[[first + 1, first, first + 2]] * [[1.0], [1.0], [-1.0]]
+    other.imu[[1, 2, 4, 5]] *= -1.0
+    turned = watch(other, config(model="off", frames=Frames(local="enu", body="flu")))
+    assert turned.score.tobytes() == watch(f).score.tobytes()
+
+
+def test_attitude_of_an_ahrs_is_not_looked_at():
+    f = flight(60.0)
+    other = f.copy()
+    other.imu[IMU["roll"] :] = np.random.default_rng(0).normal(size=(3, len(f.imu_t)))
+    assert watch(other).score.tobytes() == watch(f).score.tobytes()
+
+
+@pytest.mark.parametrize(("lat", "lon"), [(47.4, 8.5), (-33.9, 179.9999), (0.0, -180.0)])
+def test_latitude_and_longitude_do_as_well_as_metres(lat, lon):
+    f = attacked("jump")
+    n, e, d = f.gps[XYZ].copy()
+    f.gps[XYZ] = np.nan
+    curve = 1 - 6.694379990141e-3 * math.sin(math.radians(lat)) ** 2
+    f.gps[GPS["lat"]] = lat + np.degrees(n * curve**1.5 / (6_378_137.0 * (1 - 6.694379990141e-3)))
+    east = lon + np.degrees(e * math.sqrt(curve) / (6_378_137.0 * math.cos(math.radians(lat))))
+    f.gps[GPS["lon"]] = (east + 180.0) % 360.0 - 180.0
+    f.gps[GPS["alt_m"]] = -d
+    ev = watch(f)
+    assert START < alarm_t(ev) <= START + 1.2
+    assert ev.score == pytest.approx(watch(attacked("jump")).score, abs=0.05)
+
+
+def test_positions_without_velocities_do():
+    f = attacked("jump")
+    f.gps[VXYZ] = np.nan
+    ev = watch(f)
+    assert ev.score[ev.t < START].max() < THRESHOLD
+    assert START < alarm_t(ev) <= START + 1.2
+
+
+def test_a_start_in_a_steady_turn_finds_its_attitude():
+    speed, rate, hz, seconds = 20.0, 0.2, IMU_HZ, 120.0
+    bank = math.atan(speed * rate / G)
+    rng = np.random.default_rng(2)
+    imu_t = np.arange(0.0, seconds, 1 / hz)
+    imu = np.full((len(FIELDS[Kind.IMU]), len(imu_t)), np.nan)
+    # after a minute it levels its wings within a second and flies straight on
+    roll = bank * np.clip(61.0 - imu_t, 0.0, 1.0)
+    turn = G * np.tan(roll) / speed
+    imu[0], imu[1], imu[2] = 0.0, 0.0, -G / np.cos(roll)
+    imu[3], imu[4], imu[5] = np.gradient(roll, imu_t), turn * np.sin(roll), turn * np.cos(roll)
+    imu[0:3] += rng.normal(0, 0.05, (3, len(imu_t)))
+    imu[3:6] += rng.normal(0, 0.003, (3, len(imu_t)))
+    course = np.concatenate(([0.0], np.cumsum(turn[:-1]) / hz))
+    vel = speed * np.array([np.cos(course), np.sin(course), 0.0 * course])
+    pos = np.cumsum(vel, axis=1) / hz
+    gps_t = np.arange(0.3, seconds, 1 / GPS_HZ)
+    gps = np.full((len(FIELDS[Kind.GPS]), len(gps_t)), np.nan)
+    for k in range(3):
+        gps[k] = np.interp(gps_t - DELAY_S, imu_t, pos[k]) + rng.normal(0, 0.2, len(gps_t))
+        gps[GPS["gps_vx"] + k] = np.interp(gps_t - DELAY_S, imu_t, vel[k]) + rng.normal(0, 0.1, len(gps_t))
+    ev = watch(Flight(imu_t, imu, gps_t, gps))
+    assert len(ev) > 400
+    assert ev.score.max() < THRESHOLD
+
+
+def test_gaps_in_either_stream_are_no_anomaly():
+    f = flight(120.0, seed=6)
+    lost = ((f.imu_t > 50.0) & (f.imu_t < 50.4)) | ((f.imu_t > 70.0) & (f.imu_t < 75.0))
+    unheard = (f.gps_t > 90.0) & (f.gps_t < 94.0)
+    cut = Flight(f.imu_t[~lost], f.imu[:, ~lost], f.gps_t[~unheard], f.gps[:, ~unheard])
+    ev = watch(cut)
+    assert ev.score.max() < THRESHOLD
+    assert ev.t[-1] > 115.0
+
+
+def test_a_parked_vehicle_may_repeat_its_fix():
+    f = flight(90.0, rest_s=1e9)
+    f.gps[:, f.gps_t > 30.0] = f.gps[:, [0]]
+    assert watch(f).score.max() < THRESHOLD
+
+
+@pytest.mark.parametrize("tick_s", [0.1, 0.7, 5.0])
+def test_the_length_of_the_windows_does_not_matter(tick_s):
+    f = attacked("velocity", 100.0)
+    assert watch(f, tick_s=tick_s).score.tobytes() == watch(f, tick_s=1.0).score.tobytes()
+
+
+def test_the_model_looks_at_no_more_than_its_budget_and_at_everybody_in_turn():
+    flights = {f"v{i}": flight(60.0, seed=i) for i in range(6)}
+    fleet_watch = Watch(flights, config(model_budget=4))
+    looks: dict[int, int] = dict.fromkeys(range(6), 0)
+    for _ in range(60):
+        for ev in fleet_watch.until(fleet_watch.t + 1.0):
+            seen = np.isfinite(ev.numbers["model_sigma"])
+            assert seen.sum() <= 4
+            for slot in ev.a[seen].tolist():
+                looks[slot] += 1
+    assert min(looks.values()) > 5
+
+
+def rows(found: list[Evidence], fleet: Fleet) -> list[tuple[object, ...]]:
+    return sorted(
+        (fleet.ids[ev.a[i]], ev.t[i], ev.score[i].tobytes(), *(v[i].tobytes() for v in ev.numbers.values()))
+        for ev in found
+        for i in range(len(ev))
+    )
+
+
+def test_neither_slots_nor_a_snapshot_change_anything_with_the_model_on():
+    flights = {f"v{i}": flight(400.0, seed=i) for i in range(4)} | {"bad": attacked("noise", 400.0)}
+    cfg = config(model_budget=200)
+    plain = Watch(flights, cfg)
+    moved = Watch(dict(reversed(flights.items())), cfg, first_slot=40)
+    resumed = Watch(flights, cfg)
+    first = resumed.until(300.0)
+    state = resumed.detector.snapshot()
+    fresh = GpsImu(cfg, resumed.fleet)
+    fresh.restore(msgspec.msgpack.decode(msgspec.msgpack.encode(state["model"])) and state)
+    resumed.detector = fresh
+    expected = rows(plain.until(400.0), plain.fleet)
+    assert any(np.frombuffer(row[-1])[0] > 0.0 for row in expected)  # the model has had its say
+    assert rows(moved.until(400.0), moved.fleet) == expected
+    assert rows(first + resumed.until(400.0), resumed.fleet) == expected
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 2**32 - 1))
+def test_whatever_the_sensors_say_scores_are_finite_and_others_are_not_disturbed(seed):
+    rng = np.random.default_rng(seed)
+    wild = flight(40.0, seed=3)
+    for kind, data in ((Kind.IMU, wild.imu), (Kind.GPS, wild.gps)):
+        at = rng.random(data.shape[1]) < rng.choice([0.01, 0.2, 1.0])
+        for i, f in enumerate(FIELDS[kind]):
+            extreme = rng.choice([f.lo, f.hi, 0.0, np.nan if not f.required else 0.0], at.sum())
+            data[i, at] = np.where(rng.random(at.sum()) < 0.5, extreme, rng.uniform(f.lo, f.hi, at.sum()))
+    tame = flight(40.0, seed=8)
+    cfg = config(model="off", warmup_s=0.0)
+    alone, together = Watch({"tame": tame}, cfg), Watch({"tame": tame, "wild": wild}, cfg)
+    found = together.until(40.0)
+    assert all(np.isfinite(ev.score).all() for ev in found)
+    quiet = [row for row in rows(found, together.fleet) if row[0] == "tame"]
+    assert quiet == rows(alone.until(40.0), alone.fleet)
