@@ -126,10 +126,11 @@ class GpsImu(Section, frozen=True):
     gyro_walk: Annotated[float, about("rad/s per rt s", "how fast a gyro bias wanders", ge=0, le=0.01)] = 5e-5
     accel_walk: Annotated[float, about("m/s2 per rt s", "how fast an accelerometer bias wanders", ge=0, le=1)] = 1e-3
     model: Annotated[
-        Literal["off", "hst"], text("online model over the residuals of the fleet: none, or half-space trees (river)")
+        Literal["off", "hst"],
+        text("opinion of an online model of the fleet in the evidence: none, or half-space trees (river)"),
     ] = "hst"
     model_budget: Annotated[
-        int, about("epochs", "GPS epochs per tick that the model looks at; each costs about 40 us", ge=0, le=10_000)
+        int, about("epochs", "GPS epochs per tick that the model looks at; each costs about 60 us", ge=0, le=10_000)
     ] = 8
     debounce: Debounce = field(default_factory=Debounce)
 

@@ -61,7 +61,8 @@ class Debouncer:
 
     def lost(self, t: float, cells: int) -> I4:
         """Active cells below `cells` that had no evidence for lost_s; they are cleared."""
-        gone = np.flatnonzero(self.active[:cells] & (t - self.last_epoch[:cells] > self.rule.lost_s)).astype(np.int32)
+        active = np.flatnonzero(self.active[:cells]).astype(np.int32)
+        gone: I4 = active[t - self.last_epoch[active] > self.rule.lost_s]
         if len(gone):
             self.reset(gone)
         return gone

@@ -58,8 +58,12 @@ class Watch:
         cell = ev.a if self.pairs is None or ev.b is None else self.pairs.cells(ev.a, ev.b)
         action = self.debouncer.update(cell, ev.t, ev.epoch, ev.score, ev.threshold)
         events: list[AlarmEvent | None] = []
-        due = (ev.severity > self._said_severity[cell]) | (ev.t - self._said_t[cell] >= self.book.update_s)
-        for row in np.flatnonzero((action == RAISE) | (action == CLEAR) | ((action == STILL) & due)).tolist():
+        rows = np.flatnonzero(action)
+        if len(rows):
+            at = cell[rows]
+            due = (ev.severity[rows] > self._said_severity[at]) | (ev.t[rows] - self._said_t[at] >= self.book.update_s)
+            rows = rows[due | (action[rows] != STILL)]
+        for row in rows.tolist():
             if action[row] == RAISE:
                 event = self.book.raised(self._finding(ev, row), float(self.debouncer.t_onset[cell[row]]))
             elif action[row] == CLEAR:

@@ -29,7 +29,8 @@ class Block:
 
     def take(self, rows: I8 | slice) -> Block:
         """The given rows, in that order."""
-        return Block(self.slot[rows], self.via[rows], self.t[rows], self.data[:, rows])
+        data = self.data[:, rows] if isinstance(rows, slice) else np.take(self.data, rows, axis=1)
+        return Block(self.slot[rows], self.via[rows], self.t[rows], data)
 
 
 class Pending:
@@ -103,7 +104,8 @@ def samples_of(kind: Kind, block: Block, slots: int, count_duplicates: Callable[
     if duplicate.any():
         count_duplicates(int(duplicate.sum()))
         order = order[~duplicate]
-    return Samples(kind, block.slot[order], block.t[order], block.data[:, order], block.via[order])
+    data = np.take(block.data, order, axis=1)
+    return Samples(kind, block.slot[order], block.t[order], data, block.via[order])
 
 
 @njit(cache=True)

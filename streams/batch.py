@@ -40,7 +40,10 @@ class Columns:
 
     def take(self, rows: I8 | Bool) -> Columns:
         """The given rows (indices or mask), in that order."""
-        return Columns(self.seq[rows], self.vid[rows], self.via[rows], self.t[rows], self.data[:, rows])
+        index = np.flatnonzero(rows) if rows.dtype == np.bool_ else rows
+        # np.take keeps C order, which kernels are compiled for; data[:, index] would not
+        data = np.take(self.data, index, axis=1)
+        return Columns(self.seq[index], self.vid[index], self.via[index], self.t[index], data)
 
 
 @dataclass(frozen=True, slots=True)

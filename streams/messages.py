@@ -53,7 +53,7 @@ _LOCAL = ("m", -1e7, 1e7)  # a local frame never spans more than a quarter of th
 _SPEED = ("m/s", -12_000.0, 12_000.0)  # orbital speed; a spoofed jump may claim a lot
 _ACCEL = ("m/s2", -5_000.0, 5_000.0)  # 500 g, past every MEMS range
 _RATE = ("rad/s", -200.0, 200.0)  # past every MEMS gyro (4,000 deg/s is 70)
-_ANGLE = ("rad", -7.0, 7.0)  # a little over one turn, either convention
+_ANGLE = ("rad", -1e4, 1e4)  # some autopilots count turns instead of wrapping
 
 FIELDS: dict[Kind, tuple[Field, ...]] = {
     Kind.ADSB: (

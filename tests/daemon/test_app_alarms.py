@@ -17,6 +17,7 @@ import pytest
 
 from watchkeeper.config.schema import Config
 from watchkeeper.daemon.app import App
+from watchkeeper.daemon.pump import Pump
 from watchkeeper.detectors.alarms import AlarmEvent, encode_event
 
 
@@ -231,7 +232,9 @@ def test_an_alarm_that_nobody_can_follow_any_more_is_ended_at_the_start(
 def test_a_part_that_fails_ends_the_daemon_so_that_its_supervisor_restarts_it(
     broker: Any, configure: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def fails(_self: object) -> None:
+    async def fails(pump: Pump) -> None:
+        while not pump._online:
+            await asyncio.sleep(0.01)
         raise RuntimeError("pump broke")
 
     monkeypatch.setattr("watchkeeper.daemon.pump.Pump.run", fails)

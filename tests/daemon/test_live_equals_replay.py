@@ -1,0 +1,62 @@
+"""The live daemon behind a real broker writes the same alarms, byte for byte, as a replay of the same recording."""
+
+from __future__ import annotations
+
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from watchkeeper.daemon.cli import main
+
+CONFIG = """
+[broker]
+url = "{url}"
+client_id = "live-equals-replay"
+transport = "{transport}"
+[http]
+port = 0
+[time]
+idle_timeout_s = 3600
+[sinks]
+terminal = false
+state_dir = "{state_dir}"
+"""
+
+
+def same_bytes(
+    scenario: list[str], transport: str, broker: Any, daemon: Any, wait_for: Any, tmp_path: Path, *how: str
+) -> int:
+    """Record, replay, and send the recording through broker and daemon; the number of alarm events."""
+    log, replayed = str(tmp_path / "log.wklog"), tmp_path / "replayed.jsonl"
+    config = tmp_path / "wk.toml"
+    config.write_text(CONFIG.format(url=broker.url, transport=transport, state_dir=tmp_path / "state"))
+    assert main(["simulate", *scenario, "--out", log]) == 0
+    assert main(["replay", log, "-c", str(config), "--alarms", str(replayed)]) == 0
+    process = daemon(config)
+    wait_for(lambda: "connected to the broker" in process.log)
+    url = process.log.partition("url=")[2].split()[0]
+
+    def figure(name: str) -> float:
+        text = urllib.request.urlopen(f"{url}/metrics").read().decode()
+        return sum(float(line.rsplit(" ", 1)[1]) for line in text.splitlines() if line.startswith(name))
+
+    assert main(["replay", log, "--to-mqtt", broker.url, *how]) == 0
+    wait_for(lambda: figure("watchkeeper_queue_depth") == 0)
+    assert figure("watchkeeper_drops_total") == 0
+    assert process.end() == 0
+    live = (tmp_path / "state" / "journal.jsonl").read_bytes()
+    assert live == replayed.read_bytes()
+    return live.count(b"\n")
+
+
+@pytest.mark.parametrize("transport", ["aiomqtt", "gmqtt"])
+def test_a_minute_of_the_demo(transport, broker, daemon, wait_for, tmp_path):
+    assert same_bytes(["demo", "--seconds", "60"], transport, broker, daemon, wait_for, tmp_path) > 10
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("how", [["--speed", "50"], ["--speed", "max"], ["--speed", "50", "--samples"]])
+def test_ten_minutes_of_two_hundred_aircraft_and_twenty_drones(how, broker, daemon, wait_for, tmp_path):
+    assert same_bytes(["mixed", "--seed", "1"], "gmqtt", broker, daemon, wait_for, tmp_path, *how) > 100
