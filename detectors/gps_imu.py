@@ -145,13 +145,15 @@ class GpsImu:
         }
 
     def snapshot(self) -> dict[str, Any]:
-        """The records of all vehicles as bytes, and the model."""
-        n = self._fleet.high
+        """The records, as bytes, of the vehicles that send GPS or IMU, and the model."""
+        used = self._table[: self._fleet.high]
+        rows = np.flatnonzero((used["imu_t"] != 0.0) | (used["fix_t"] != 0.0)).astype(np.int32)
         return {
             "layout": LAYOUT,
-            "table": self._table[:n].view(np.uint8).reshape(n, VEHICLE.itemsize),
-            "seen_t": self._seen_t[:n],
-            "key": self._key[:n],
+            "rows": rows,
+            "table": self._table[rows].view(np.uint8).reshape(len(rows), VEHICLE.itemsize),
+            "seen_t": self._seen_t[rows],
+            "key": self._key[rows],
             "model": self._model.dump() if self._model else b"",
         }
 
@@ -159,10 +161,10 @@ class GpsImu:
         """Take over a snapshot, unless an older version wrote it."""
         if state["layout"] != LAYOUT:
             return
-        n = min(len(state["seen_t"]), self._fleet.capacity)
-        self._table[:n] = np.ascontiguousarray(state["table"][:n]).view(VEHICLE).reshape(n)
-        self._seen_t[:n] = state["seen_t"][:n]
-        self._key[:n] = state["key"][:n]
+        rows = state["rows"]
+        self._table[rows] = np.ascontiguousarray(state["table"]).view(VEHICLE).reshape(len(rows))
+        self._seen_t[rows] = state["seen_t"]
+        self._key[rows] = state["key"]
         if self._model and state["model"]:
             self._model.load(state["model"])
 

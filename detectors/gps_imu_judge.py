@@ -1,7 +1,7 @@
 """From distances to sigmas, from sigmas to suspicion: what the detector believes about one vehicle's GPS and IMU.
 
-Each channel's distance is divided by the 99 % level that this vehicle has shown while healthy, so one threshold fits
-a quiet survey drone and a plane in a 4 g turn. Learning stops while anything is suspicious. After a few suspicious
+Each channel's distance is divided by the level that this vehicle usually reaches while healthy, so one threshold fits a
+quiet survey drone and a plane in a 4 g turn. Learning stops while anything is suspicious. After a few suspicious
 epochs in a row the verdict is latched: the GPS has to agree again, with a filter that still knows where it is, or be
 self-consistent for `recover_s`, before the vehicle is believed.
 """
@@ -28,7 +28,7 @@ from watchkeeper.detectors.gps_imu_state import (
 )
 from watchkeeper.streams.batch import F8
 
-# A distance at its usual level counts as this many sigmas: the 99 % point of one normal variable.
+# A distance at its usual level counts as this many sigmas: the two-sided 99 % point of a normal variable.
 SIGMA_USUAL = 2.576
 # Usual level of each scaled channel before anything is learned, and the limits of learning: the 99 % points of chi
 # statistics, with room for correlated errors. Position, velocity, vertical, position against velocity, drift, noise.

@@ -1,4 +1,4 @@
-"""gps_imu on made-up flights: quiet on clean ones, names what lies on others, and depends on nothing but the samples."""
+"""gps_imu on made-up flights: quiet on clean ones, names what lies on others, depends on nothing but the samples."""
 
 from __future__ import annotations
 
@@ -59,8 +59,9 @@ def flight(seconds: float = 60.0, seed: int = 0, heading: float = 1.0, rest_s: f
     imu[1] = -np.sin(yaw) * force[0] + np.cos(yaw) * force[1]
     imu[2] = force[2]
     imu[3:6] = np.array([[0.0], [0.0], [1.0]]) * rate * (imu_t > rest_s)
-    imu[0:3] += rng.normal(0, 0.05, (3, len(imu_t))) + [[0.05], [-0.08], [0.1]]
-    imu[3:6] += rng.normal(0, 0.003, (3, len(imu_t))) + [[0.004], [-0.002], [0.003]]
+    # turn-on biases and white noise
+    imu[0:3] += rng.normal((0.05, -0.08, 0.1), 0.05, (len(imu_t), 3)).T
+    imu[3:6] += rng.normal((0.004, -0.002, 0.003), 0.003, (len(imu_t), 3)).T
     gps_t = np.arange(0.1, seconds, 1 / GPS_HZ)
     _, vel, pos = motion(gps_t - DELAY_S)
     gps = np.full((len(FIELDS[Kind.GPS]), len(gps_t)), np.nan)
