@@ -43,6 +43,7 @@ log = logging.getLogger(__name__)
 
 # Within this time a stopping daemon is gone; what the broker has not taken by then goes out at the next start.
 DRAIN_S = 6.0
+CANCEL_AGAIN_S = 1.0
 
 
 class App:
@@ -153,8 +154,11 @@ class App:
             await self._stopping.wait()
             self.pumping = False
             await self._drain(pump)
-            for task in tasks:
-                task.cancel()
+            # a client library may lose a cancellation that comes while it connects: ask again
+            while pending := [task for task in tasks if not task.done()]:
+                for task in pending:
+                    task.cancel()
+                await asyncio.wait(pending, timeout=CANCEL_AGAIN_S)
 
     # -- while it runs --------------------------------------------------------------------------------------
 

@@ -14,7 +14,6 @@ import math
 from typing import Any, ClassVar
 
 import numpy as np
-from numba import njit
 
 from watchkeeper.config.schema import Config
 from watchkeeper.detectors.base import Evidence, Window, full, register
@@ -23,6 +22,7 @@ from watchkeeper.detectors.cpa_scan import DCPA_M, LOST, NOW_M, RESULT, T_IN_S, 
 from watchkeeper.streams.batch import F8, I4, I8, Bool
 from watchkeeper.streams.fleet import Fleet
 from watchkeeper.streams.geo import KT_MS, NM_M
+from watchkeeper.streams.kernels import njit
 from watchkeeper.streams.messages import COLUMN, Kind
 
 SCORE_MAX = 1000.0

@@ -17,10 +17,10 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
 from watchkeeper.streams.batch import F8
 from watchkeeper.streams.geo import WGS84_A_M, WGS84_E2
+from watchkeeper.streams.kernels import njit
 
 STATE = 8
 TERMS = 6

@@ -19,12 +19,12 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from watchkeeper.detectors.cpa import ON_LIMIT_M, STATE, STILL_MS, TERMS, approach, vertical_window
 from watchkeeper.streams.batch import F8, I4, I8
 from watchkeeper.streams.geo import WGS84_A_M, WGS84_B_M
+from watchkeeper.streams.kernels import njit
 
 F4 = NDArray[np.float32]
 

@@ -15,10 +15,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from watchkeeper.config.detectors import Debounce
 from watchkeeper.streams.batch import F8, I4, I8, U1
+from watchkeeper.streams.kernels import njit
 
 NOTHING, RAISE, STILL, CLEAR = 0, 1, 2, 3
 M_MAX = 64

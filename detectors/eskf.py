@@ -17,10 +17,9 @@ from __future__ import annotations
 
 import math
 
-from numba import njit
-
 from watchkeeper.detectors.gps_imu_state import F4, MEASURED, Vehicle, Work
 from watchkeeper.streams.batch import F8
+from watchkeeper.streams.kernels import njit
 
 GRAVITY = 9.80665
 ATT, VEL, POS, GYR, ACC = 0, 3, 6, 9, 12

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import math
 
-from numba import njit
-
 from watchkeeper.detectors.eskf import ACC, ATT, GYR, POS, STATES, VEL, level
 from watchkeeper.detectors.gps_imu_attitude import FIT_MIN, fit_attitude, gather
 from watchkeeper.detectors.gps_imu_state import ALIGNING, F4, LEVELLING, TRACKING, Settings, Vehicle, Work
 from watchkeeper.streams.batch import F8
+from watchkeeper.streams.kernels import njit
 
 # Mean of this much IMU gives the first level: long enough to average vibration, short enough for a gyro without bias.
 LEVEL_S = 1.0

@@ -10,12 +10,11 @@ from __future__ import annotations
 
 import math
 
-from numba import njit
-
 from watchkeeper.detectors.eskf import GRAVITY
 from watchkeeper.detectors.gps_imu_state import Vehicle, Work
 from watchkeeper.detectors.wahba import best_rotation
 from watchkeeper.streams.batch import F8
+from watchkeeper.streams.kernels import njit
 
 # IMU and GPS are compared over spans of this length: accelerations last longer than one GPS epoch, its noise not.
 SPAN_S = 1.0

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import math
 
-from numba import njit
-
 from watchkeeper.detectors.eskf import ACC, ATT, GRAVITY, GYR, POS, VEL, spread, strapdown
 from watchkeeper.detectors.gps_imu_align import add_to_level, restart
 from watchkeeper.detectors.gps_imu_state import BIN_S, BINS, EMPTY, TRACKING, Settings, Vehicle, Work
 from watchkeeper.streams.batch import F8
+from watchkeeper.streams.kernels import njit
 
 # A pause in the IMU longer than this cannot be bridged: attitude and velocity begin anew.
 RESTART_S = 2.0

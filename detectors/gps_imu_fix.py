@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import math
 
-from numba import njit
-
 from watchkeeper.detectors.eskf import GRAVITY, POS, VEL, observe, settle
 from watchkeeper.detectors.gps_imu_align import loosen, place, relevel, seek_attitude
 from watchkeeper.detectors.gps_imu_bins import consume, move_covariance
@@ -31,6 +29,7 @@ from watchkeeper.detectors.gps_imu_state import (
     Work,
 )
 from watchkeeper.streams.batch import F8
+from watchkeeper.streams.kernels import njit
 
 WGS84_A, WGS84_E2 = 6_378_137.0, 6.694379990141e-3
 # Columns of the GPS stream (messages.FIELDS), which the kernel reads by number.

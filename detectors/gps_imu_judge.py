@@ -10,8 +10,6 @@ from __future__ import annotations
 
 import math
 
-from numba import njit
-
 from watchkeeper.detectors.eskf import ACC, ATT, GYR, POS, VEL
 from watchkeeper.detectors.gps_imu_align import ACCEL_BIAS, GYRO_REST, place, relevel
 from watchkeeper.detectors.gps_imu_state import (
@@ -27,6 +25,7 @@ from watchkeeper.detectors.gps_imu_state import (
     Vehicle,
 )
 from watchkeeper.streams.batch import F8
+from watchkeeper.streams.kernels import njit
 
 # A distance at its usual level counts as this many sigmas: the two-sided 99 % point of a normal variable.
 SIGMA_USUAL = 2.576

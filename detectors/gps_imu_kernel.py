@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from numba import njit
 from numpy.typing import NDArray
 
 from watchkeeper.detectors.gps_imu_bins import take_imu
 from watchkeeper.detectors.gps_imu_fix import take_gps
 from watchkeeper.detectors.gps_imu_state import Settings
 from watchkeeper.streams.batch import F8, I4
+from watchkeeper.streams.kernels import njit
 
 
 @njit(cache=True)

@@ -15,13 +15,13 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import numpy as np
-from numba import njit
 
 from watchkeeper.config.schema import Config
 from watchkeeper.detectors.base import Evidence, Window, register
 from watchkeeper.streams.batch import F8, I4, I8, U1
 from watchkeeper.streams.fleet import Fleet, Samples
 from watchkeeper.streams.geo import FT_M, KT_MS
+from watchkeeper.streams.kernels import njit
 from watchkeeper.streams.messages import COLUMN, Kind
 
 CAUSES = ("jump", "climb", "speed", "duplicate_id")

@@ -10,12 +10,12 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import numpy as np
-from numba import njit
 
 from watchkeeper.config.schema import Config
 from watchkeeper.detectors.base import Evidence, Window, full, register
 from watchkeeper.streams.batch import F8, I4
 from watchkeeper.streams.fleet import Fleet
+from watchkeeper.streams.kernels import njit
 from watchkeeper.streams.messages import KIND_OF_WORD, Kind
 
 # Weight of the newest interval in the average: some twenty samples to settle, as stable as a median on real links.

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import math
 
-from numba import njit
-
 from watchkeeper.streams.batch import F8
+from watchkeeper.streams.kernels import njit
 
 # Jacobi's method squares its error in each sweep; a 4 x 4 matrix is diagonal to rounding after five or six.
 SWEEPS = 8

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from watchkeeper.streams.batch import F8, I4, I8, Bool
 from watchkeeper.streams.eventtime import tick_of
 from watchkeeper.streams.fleet import Samples
+from watchkeeper.streams.kernels import njit
 from watchkeeper.streams.messages import Kind
 
 

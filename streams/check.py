@@ -7,9 +7,9 @@ then calls `wrap` so that detectors see angles in one convention: lon in [-180, 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from watchkeeper.streams.batch import F8, I8, U1, Bool
+from watchkeeper.streams.kernels import njit
 from watchkeeper.streams.messages import COLUMN, GPS_POSITIONS, T_MAX, T_MIN, Drop, Kind, field_bounds
 
 OK = 0

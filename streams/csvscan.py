@@ -8,9 +8,9 @@ product, everything else is left to Python's float().
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from watchkeeper.streams.batch import F8, I8, U1, Bool
+from watchkeeper.streams.kernels import njit
 
 _NEWLINE, _RETURN, _BLANK = 10, 13, 32
 _PLUS, _MINUS, _POINT, _ZERO, _NINE, _E, _SMALL_E = 43, 45, 46, 48, 57, 69, 101

@@ -19,10 +19,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from watchkeeper.config.schema import Time
 from watchkeeper.streams.batch import F8, I8, U1
+from watchkeeper.streams.kernels import njit
 from watchkeeper.streams.messages import Drop, Kind
 
 ACCEPT, LATE, HELD = 0, 1, 2

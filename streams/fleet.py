@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from watchkeeper.config.schema import FleetLimits
 from watchkeeper.streams.batch import F8, I4, I8
+from watchkeeper.streams.kernels import njit
 from watchkeeper.streams.messages import COLUMN, FIELDS, Kind
 
 

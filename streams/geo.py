@@ -14,9 +14,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
 from watchkeeper.streams.batch import F8
+from watchkeeper.streams.kernels import njit
 
 NM_M = 1852.0
 KT_MS = 1852.0 / 3600.0

@@ -13,9 +13,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
 from watchkeeper.streams.batch import F8, I4, I8
+from watchkeeper.streams.kernels import njit
 
 GRAVITY = 9.80665
 QUAD, WING = 0, 1

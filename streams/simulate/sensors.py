@@ -13,10 +13,10 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from watchkeeper.streams.batch import F8, I4
+from watchkeeper.streams.kernels import njit
 from watchkeeper.streams.messages import COLUMN, FIELDS, Kind
 from watchkeeper.streams.simulate.arrival import Chunk
 from watchkeeper.streams.simulate.faults import Faults

@@ -11,10 +11,10 @@ import math
 from typing import Protocol
 
 import numpy as np
-from numba import njit
 
 from watchkeeper.streams.batch import F8, I4, I8, Bool
 from watchkeeper.streams.geo import KT_MS, direct
+from watchkeeper.streams.kernels import njit
 
 # Levelling off: the climb rate falls with the height left to go, with this time constant, and changes this fast.
 CAPTURE_S = 10.0

@@ -19,6 +19,7 @@ from watchkeeper.config.schema import Config
 from watchkeeper.daemon.app import App
 from watchkeeper.daemon.pump import Pump
 from watchkeeper.detectors.alarms import AlarmEvent, encode_event
+from watchkeeper.streams.transport import Transport
 
 
 class Running:
@@ -241,3 +242,26 @@ def test_a_part_that_fails_ends_the_daemon_so_that_its_supervisor_restarts_it(
     with pytest.raises(ExceptionGroup) as caught:
         asyncio.run(App(configure(broker.url)).run(signals=False))
     assert caught.group_contains(RuntimeError, match="pump broke")
+
+
+def test_a_client_library_that_loses_a_cancellation_does_not_keep_the_daemon_from_stopping(
+    broker: Any, configure: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lost = []
+
+    async def stubborn(_transport: Transport) -> None:
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            lost.append(True)
+        await asyncio.Event().wait()
+
+    async def main() -> None:
+        app = App(configure(broker.url))
+        asyncio.get_running_loop().call_later(0.5, app.stop)
+        async with asyncio.timeout(20):
+            await app.run(signals=False)
+
+    monkeypatch.setattr("watchkeeper.streams.transport.Transport.run", stubborn)
+    asyncio.run(main())
+    assert lost == [True]

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numba import njit
 
 from watchkeeper.detectors.eskf import ACC, ATT, GRAVITY, GYR, POS, VEL, level, observe, settle, spread, strapdown
 from watchkeeper.detectors.gps_imu_state import VEHICLE, WORK
 from watchkeeper.detectors.wahba import best_rotation
+from watchkeeper.streams.kernels import njit
 
 
 @njit
