@@ -75,8 +75,8 @@ class Pipeline:
             return []
         arrivals = Arrivals(batch, checked)
         if self._away:
-            before = int(np.ceil(arrivals.t.min() / self.clock.tick_s)) - 1
-            self.fleet.listening_since, self._away = before * self.clock.tick_s, False
+            back = (int(np.ceil(arrivals.t.min() / self.clock.tick_s)) - 1) * self.clock.tick_s
+            self.fleet.away, self._away = (self.clock.t_max, max(back, self.clock.t_max)), False
         verdict = self.clock.admit(arrivals.t, arrivals.held, self._drop)
         if verdict.resets or verdict.released:
             return self._feed_jump(batch, arrivals, verdict)
@@ -213,7 +213,7 @@ class Pipeline:
         busy = sorted(windows)
         k = self._done + 1
         while k <= tick:
-            away = k * tick_s <= self.fleet.listening_since
+            away = self.fleet.away[0] < k * tick_s <= self.fleet.away[1]
             if k not in windows and (away or k * tick_s - self._last_t > self.config.time.gap_skip_s):
                 k = next((b for b in busy if b > k), tick + 1)
                 continue

@@ -53,6 +53,7 @@ class Silence:
     def _score(self, t: float) -> list[Evidence]:
         cfg, fleet = self._config, self._fleet
         n = fleet.high
+        left_t, back_t = fleet.away
         score = np.zeros(n)
         silence_s = np.zeros(n)
         bits = np.zeros(n, np.int64)
@@ -61,7 +62,8 @@ class Silence:
             if not fleet.count[kind, :n].any():
                 continue
             spoke = fleet.count[kind, :n] >= cfg.min_samples
-            since = t - np.maximum(fleet.last_t[kind, :n], fleet.listening_since)
+            last_t = fleet.last_t[kind, :n]
+            since = t - last_t - np.maximum(0.0, back_t - np.maximum(last_t, left_t))
             limit = np.maximum(cfg.min_silence_s, cfg.factor * np.nan_to_num(self._interval_s[kind, :n]))
             ratio = np.where(spoke, since / limit, 0.0)
             silence_s = np.where(ratio > score, since, silence_s)

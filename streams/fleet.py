@@ -73,8 +73,8 @@ class Fleet:
         self.slot_of: dict[str, int] = {}
         self.ids: list[str] = [""] * capacity
         self.callsigns: dict[str, str] = {}
-        # since when we have been listening without a break: after a restart, not longer than that
-        self.listening_since = -np.inf
+        # the last time that we were away, from and to: what nobody heard then is nobody's silence
+        self.away: tuple[float, float] = (0.0, 0.0)
         # newest sample on its way to each slot, whether or not a tick has taken it in yet
         self.expected_t: F8 = np.full(capacity, -np.inf)
         self.last_t: F8 = np.full((len(Kind), capacity), -np.inf)
@@ -170,7 +170,7 @@ class Fleet:
         return {
             "ids": self.ids[:h],
             "callsigns": self.callsigns,
-            "listening_since": self.listening_since,
+            "away": list(self.away),
             "expected_t": self.expected_t[:h],
             "kinds": kinds,
         }
@@ -181,7 +181,7 @@ class Fleet:
         self.high = h
         self.ids[:h] = state["ids"]
         self.callsigns = dict(state["callsigns"])
-        self.listening_since = state["listening_since"]
+        self.away = (state["away"][0], state["away"][1])
         self.slot_of = {name: slot for slot, name in enumerate(self.ids[:h]) if name}
         self._free = [slot for slot in range(h) if not self.ids[slot]]
         self.expected_t[:h] = state["expected_t"]

@@ -18,8 +18,9 @@ import paho.mqtt.client as paho
 import pytest
 
 from watchkeeper.config.loader import load
-from watchkeeper.config.schema import Config
+from watchkeeper.config.schema import DEFAULT, Config
 from watchkeeper.daemon.broker import EmbeddedBroker
+from watchkeeper.detectors.warmup import warm_up
 
 PATIENCE_S = 30.0
 
@@ -163,6 +164,12 @@ def listen() -> Iterator[Callable[[int], Listener]]:
 
 
 @pytest.fixture(scope="session")
+def _compiled() -> None:
+    """After a change to the kernels the first start takes a minute: not on the clock of the first test."""
+    warm_up(DEFAULT)
+
+
+@pytest.fixture(scope="session")
 def _shared_broker() -> Iterator[RunningBroker]:
     running = RunningBroker()
     yield running
@@ -205,7 +212,7 @@ SETTINGS: dict[str, Any] = {
 
 
 @pytest.fixture
-def configure(tmp_path: Path) -> Callable[..., Config]:
+def configure(_compiled: None, tmp_path: Path) -> Callable[..., Config]:
     """Settings for an App in this process: `configure(url, time={…})`."""
 
     def make(url: str, **sections: dict[str, Any]) -> Config:
@@ -218,7 +225,7 @@ def configure(tmp_path: Path) -> Callable[..., Config]:
 
 
 @pytest.fixture
-def daemon(tmp_path: Path) -> Iterator[Callable[..., Daemon]]:
+def daemon(_compiled: None, tmp_path: Path) -> Iterator[Callable[..., Daemon]]:
     """Starts daemons on a configuration file, and ends them after the test."""
     started: list[Daemon] = []
 

@@ -24,7 +24,7 @@ def start(*words: str) -> subprocess.Popen[str]:
 
 def test_a_short_demo_shows_the_addresses_and_ends_by_itself(tmp_path: Path) -> None:
     process = start("--seconds", "3", "--port", "0", "--state-dir", str(tmp_path))
-    out, err = process.communicate(timeout=120)
+    out, err = process.communicate(timeout=300)
     assert process.returncode == 0, out + err
     assert re.search(r"broker +mqtt://127\.0\.0\.1:\d+", out)
     assert re.search(r"metrics +http://127\.0\.0\.1:\d+/metrics", out)
@@ -73,5 +73,5 @@ def test_the_verdict_wants_each_kind_raised_and_cleared() -> None:
 @pytest.mark.long
 def test_a_minute_of_the_demo_proves_itself() -> None:
     process = start("--seconds", "60", "--port", "0")
-    out, err = process.communicate(timeout=180)
+    out, err = process.communicate(timeout=300)
     assert process.returncode == 0, out + err

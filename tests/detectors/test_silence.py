@@ -73,9 +73,19 @@ def test_after_a_restart_nobody_was_silent_while_we_were_away(bench):
     copy = bench(Silence)
     copy.fleet.restore(b.fleet.snapshot())
     copy.detector.restore(b.detector.snapshot())
-    copy.fleet.listening_since = 69.0
+    copy.fleet.away = (10.0, 69.0)
     (ev,) = copy.tick(70.0)
-    assert ev.score[0] < 1.0
+    assert ev.numbers["silence_s"][0] == 1.0
     (ev,) = copy.tick(72.0)
     assert ev.score[0] >= 1.0
     np.testing.assert_array_equal(ev.a, [0])
+
+
+def test_who_was_silent_before_we_were_away_still_is_after_it(bench):
+    b = bench(Silence)
+    speak(b, 10)
+    b.fleet.away = (20.0, 69.0)
+    (ev,) = b.tick(70.0)
+    assert ev.numbers["silence_s"][0] == 11.0
+    (ev,) = b.tick(71.0, gps=[gps("d", 70.5)])
+    assert ev.numbers["silence_s"][0] == 0.5
