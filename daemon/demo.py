@@ -80,7 +80,12 @@ async def run(options: Options) -> int:
     with tempfile.TemporaryDirectory(prefix="watchkeeper-demo-") as scratch:
         async with EmbeddedBroker() as broker:
             app = _daemon(options, broker, options.state_dir or Path(scratch))
-            view = LiveView(app) if sys.stdout.isatty() else AlarmLines()
+            view: LiveView | AlarmLines
+            if sys.stdout.isatty():
+                view = LiveView(app)
+            else:
+                view = AlarmLines()
+                view.callsigns = lambda: app.pipeline.fleet.callsigns
             app.publisher.listeners += [tally.note, view.show]
             daemon = asyncio.create_task(app.run(signals=False))
             show = asyncio.create_task(_show(app, broker, options, view))

@@ -25,7 +25,7 @@ from watchkeeper.streams.batch import slice_batch
 from watchkeeper.streams.codec import Decoder
 
 SLICE_S = 0.02
-GATHER_S = 0.01
+GATHER_S = 0.005
 # Messages between two looks at the clock, and samples between two turns of the event loop.
 DECODE_GROUP = 64
 FEED_SAMPLES = 20_000

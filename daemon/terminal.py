@@ -15,6 +15,7 @@ import sys
 import threading
 import time
 from collections import deque
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, TextIO
 
@@ -29,6 +30,7 @@ from watchkeeper.detectors.base import SEVERITIES
 if TYPE_CHECKING:
     from watchkeeper.daemon.app import App
 
+NO_CALLSIGNS: Mapping[str, str] = {}
 QUEUE_LINES = 10_000
 STYLE: dict[str, str] = {"advisory": "cyan", "caution": "yellow", "warning": "bold red"}
 # Event times below this are seconds of a simulation, not dates (it is September 2001).
@@ -51,9 +53,9 @@ def clock(t: float) -> str:
     return datetime.fromtimestamp(t, UTC).strftime("%H:%M:%S.%f")[:10] + "Z"
 
 
-def line_of(event: AlarmEvent) -> Text:
+def line_of(event: AlarmEvent, callsigns: Mapping[str, str] = NO_CALLSIGNS) -> Text:
     """One event as one line, without control characters whatever a vehicle calls itself."""
-    subjects = "~".join("".join(c if c.isprintable() else "?" for c in s) for s in event.subjects)
+    subjects = _printable("~".join(event.subjects))
     style = STYLE[event.severity] if event.state != CLEARED else "green"
     word = event.state.upper() if event.state in {RAISED, CLEARED} else event.state
     text = Text.assemble(
@@ -68,8 +70,15 @@ def line_of(event: AlarmEvent) -> Text:
         text.append(f" {','.join(map(str, causes))}")
     numbers = [(k, v) for k, v in event.evidence.items() if isinstance(v, float)][:NUMBERS_SHOWN]
     text.append("".join(f" {name}={value:.4g}" for name, value in numbers))
+    called = [callsigns[name] for name in event.subjects if name in callsigns]
+    if called:
+        text.append(f" {_printable(' '.join(called))}", "bold")
     text.append(f" {event.id}", "dim")
     return text
+
+
+def _printable(name: str) -> str:
+    return "".join(c if c.isprintable() else "?" for c in name)
 
 
 class AlarmLines:
@@ -77,6 +86,8 @@ class AlarmLines:
 
     def __init__(self, stream: TextIO | None = None) -> None:
         self.dropped = 0
+        # gives the callsigns known now; set by whoever has a fleet
+        self.callsigns: Callable[[], Mapping[str, str]] = lambda: NO_CALLSIGNS
         # in a pipe a line is a line, however long: wrapping would break what reads it
         self._console = Console(file=stream or sys.stdout, highlight=False, soft_wrap=True)
         self._queue: queue.Queue[AlarmEvent | None] = queue.Queue(QUEUE_LINES)
@@ -101,7 +112,7 @@ class AlarmLines:
     def _write(self) -> None:
         while (event := self._queue.get()) is not None:
             try:
-                self._console.print(line_of(event))
+                self._console.print(line_of(event, self.callsigns()))
             except (OSError, ValueError, SystemExit):
                 # nobody reads any more (rich answers a broken pipe with SystemExit); the watch goes on
                 return
@@ -140,13 +151,18 @@ class LiveView:
         app = self._app
         active = sorted(app.pipeline.active.values(), key=lambda e: (-SEVERITIES.index(e.severity), e.t_raised))
         more = len(active) - ACTIVE_SHOWN
-        shown = [_cut(line_of(event)) for event in active[:ACTIVE_SHOWN]] or [Text("none", "dim")]
+        called = app.pipeline.fleet.callsigns
+        shown = [_cut(line_of(event, called)) for event in active[:ACTIVE_SHOWN]] or [Text("none", "dim")]
         if more > 0:
             shown.append(Text(f"and {more} more", "dim"))
         return Group(
             self._headline(),
             Panel(Group(*shown), title=f"active alarms ({len(active)})", title_align="left"),
-            Panel(Group(*(_cut(line_of(event)) for event in self._recent)), title="last events", title_align="left"),
+            Panel(
+                Group(*(_cut(line_of(event, called)) for event in self._recent)),
+                title="last events",
+                title_align="left",
+            ),
         )
 
     def _headline(self) -> Text:

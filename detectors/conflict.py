@@ -70,7 +70,9 @@ class Conflict:
         result: F8 = scan.result[rows]
         lost: Bool = result[:, LOST] == 1.0
         self._gauges = _figures(result, scan.overflow, n)
-        evidence = [self._evidence("conflict", window.t, a, b, result)]
+        evidence = []
+        if c.enabled:
+            evidence.append(self._evidence("conflict", window.t, a, b, result))
         if self._los_enabled:
             evidence.append(self._evidence("los", window.t, a[lost], b[lost], result[lost]))
         return evidence

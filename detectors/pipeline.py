@@ -55,7 +55,9 @@ class Pipeline:
         self.fleet = Fleet(config.fleet)
         self.clock = EventClock(config.time)
         self.detectors: list[Detector] = [
-            make(config, self.fleet) for name, make in REGISTRY.items() if getattr(config.detectors, name).enabled
+            make(config, self.fleet)
+            for make in REGISTRY.values()
+            if any(getattr(config.detectors, kind).enabled for kind in make.kinds)
         ]
         self._watches: dict[str, Watch] = {}
         self._pending = {kind: Pending(kind) for kind in Kind}

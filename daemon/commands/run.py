@@ -51,6 +51,7 @@ def main(args: argparse.Namespace) -> int:
     try:
         app = App(config, reload=lambda: load(args.config))
         if lines is not None:
+            lines.callsigns = lambda: app.pipeline.fleet.callsigns
             app.publisher.listeners.append(lines.show)
         asyncio.run(app.run())
     except (StateError, ModuleNotFoundError) as problem:

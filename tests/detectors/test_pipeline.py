@@ -84,6 +84,17 @@ def test_a_head_on_pair_raises_one_conflict_that_becomes_worse_and_clears():
     assert [e["state"] for e in los if e["state"] != "updated"] == ["raised", "cleared"]
 
 
+@pytest.mark.parametrize(
+    ("off", "kinds"), [("conflict", {"los"}), ("los", {"conflict"}), ("kinematics", {"conflict", "los"})]
+)
+def test_a_kind_that_is_switched_off_is_off_and_the_others_are_not(off, kinds):
+    detectors = msgspec.structs.replace(
+        SMALL.detectors, **{off: msgspec.structs.replace(getattr(SMALL.detectors, off), enabled=False)}
+    )
+    config = msgspec.structs.replace(SMALL, detectors=detectors)
+    assert {msgspec.json.decode(line)["kind"] for line in run(converging(120), config=config)[0]} == kinds
+
+
 @st.composite
 def messy(draw):
     """Two aircraft and a drone with disorder, duplicates, late samples and wrong clocks."""
