@@ -8,6 +8,9 @@ Every ADS-B report is compared with the track so far, in SI units, per vehicle:
 Each gives a ratio to its limit; the score is the largest, the threshold 1. A report that jumped is not trusted, so
 a teleport stays anomalous while a single spike is one epoch; after REACQUIRE reports that agree with each other
 the track goes on from the new place.
+
+Many feeds repeat the last known value until there is a new one. A repeated position or altitude is not a measurement:
+it is not compared, and a report in which both are repeated is no new epoch.
 """
 
 from __future__ import annotations
@@ -41,7 +44,9 @@ EARTH_M = 6_371_000.0
 _LAT, _LON, _ALT, _GS = (COLUMN[Kind.ADSB][name] for name in ("lat", "lon", "alt_ft", "gs_kt"))
 # Columns of the per-vehicle state.
 (_T, _X, _Y, _Z, _H, _HT, _NT, _NX, _NY, _NZ, _AGREE, _BT, _BX, _BY, _BZ, _BV, _FLIPS, _NH, _HAGREE) = range(19)
-STATE = 19
+# last seen latitude, longitude and altitude as they were sent, and when one of them last changed
+_SEEN_LAT, _SEEN_LON, _SEEN_H, _EPOCH = range(19, 23)
+STATE = 23
 
 
 @register
@@ -73,15 +78,15 @@ class Kinematics:
 
     def _score(self, s: Samples) -> Evidence:
         n = len(s)
-        score, bits = np.zeros(n), np.zeros(n, np.int64)
+        score, epoch, bits = np.zeros(n), np.empty(n), np.zeros(n, np.int64)
         implied = np.full((3, n), np.nan)
-        _track(s.slot, s.t, s.data, self._limits, self._state, score, bits, implied)
+        _track(s.slot, s.t, s.data, self._limits, self._state, score, epoch, bits, implied)
         self._anomalous = int((score >= 1.0).sum())
         return Evidence(
             "kinematics",
             s.slot,
             t=s.t,
-            epoch=s.t,
+            epoch=epoch,
             score=score,
             threshold=np.ones(n),
             severity=_severity(score),
@@ -123,82 +128,116 @@ def _distance(x1: float, y1: float, z1: float, x2: float, y2: float, z2: float) 
 
 
 @njit(cache=True)
-def _track(slot: I4, t: F8, data: F8, limits: F8, state: F8, score: F8, bits: I8, implied: F8) -> None:
-    jump_ms, climb_ms, error_ms, noise_m = limits[0], limits[1], limits[2], limits[3]
+def _track(slot: I4, t: F8, data: F8, limits: F8, state: F8, score: F8, epoch: F8, bits: I8, implied: F8) -> None:
     for i in range(slot.size):
         s = state[slot[i]]
-        # a sphere is enough: the limits are coarse and only short distances matter
-        lat, lon = np.radians(data[_LAT, i]), np.radians(data[_LON, i])
-        x = EARTH_M * np.cos(lat) * np.cos(lon)
-        y = EARTH_M * np.cos(lat) * np.sin(lon)
-        z = EARTH_M * np.sin(lat)
-        speed_ms = data[_GS, i] * KT_MS
-        worst = 0.0
-        jumped = False
-        if np.isnan(s[_T]) or t[i] - s[_T] > BREAK_S:
+        if np.isnan(s[_EPOCH]) or t[i] - s[_EPOCH] > BREAK_S:
             s[:] = np.nan
             s[_AGREE] = s[_FLIPS] = s[_HAGREE] = 0.0
-        else:
-            dt = t[i] - s[_T]
-            away = _distance(x, y, z, s[_X], s[_Y], s[_Z])
-            implied[0, i] = max(0.0, away - noise_m) / dt
-            ratio = implied[0, i] / jump_ms
-            worst = ratio
-            if ratio >= 1.0:
-                jumped = True
-                bits[i] |= _JUMP
-                # does it go on from the last place it jumped to?
-                agrees = not np.isnan(s[_NT]) and (
-                    max(0.0, _distance(x, y, z, s[_NX], s[_NY], s[_NZ]) - noise_m) < jump_ms * (t[i] - s[_NT])
-                )
-                s[_AGREE] = s[_AGREE] + 1.0 if agrees else 1.0
-                s[_NT], s[_NX], s[_NY], s[_NZ] = t[i], x, y, z
-                if s[_FLIPS] >= 2.0:
-                    bits[i] |= _DUPLICATE
-                if s[_AGREE] >= REACQUIRE:
-                    s[_T] = np.nan
-            elif s[_AGREE] > 0.0:
-                # back on the old track: a spike if it happened once, two vehicles if it goes on
-                s[_FLIPS] = min(s[_FLIPS] + 1.0, 10.0)
+        lat, lon, h = data[_LAT, i], data[_LON, i], data[_ALT, i] * FT_M
+        moved = lat != s[_SEEN_LAT] or lon != s[_SEEN_LON]
+        climbed = not np.isnan(h) and h != s[_SEEN_H]
+        if h == s[_H]:
+            s[_HT] = t[i]  # level flight repeats itself too
+        if moved:
+            s[_SEEN_LAT], s[_SEEN_LON] = lat, lon
+            _position(s, t[i], lat, lon, data[_GS, i] * KT_MS, limits, i, score, bits, implied)
+        if climbed:
+            s[_SEEN_H] = h
+            _altitude(s, t[i], h, limits[1], i, score, bits, implied)
+        if moved or climbed:
+            s[_EPOCH] = t[i]
+        epoch[i] = s[_EPOCH]
+
+
+@njit(cache=True)
+def _position(
+    s: F8,
+    t: float,
+    lat_deg: float,
+    lon_deg: float,
+    speed_ms: float,
+    limits: F8,
+    i: int,
+    score: F8,
+    bits: I8,
+    implied: F8,
+) -> None:
+    """A new position against the last trusted one, and against the reported speed."""
+    jump_ms, noise_m = limits[0], limits[3]
+    # a sphere is enough: the limits are coarse and only short distances matter
+    lat, lon = np.radians(lat_deg), np.radians(lon_deg)
+    x = EARTH_M * np.cos(lat) * np.cos(lon)
+    y = EARTH_M * np.cos(lat) * np.sin(lon)
+    z = EARTH_M * np.sin(lat)
+    if not np.isnan(s[_T]):
+        away_m = _distance(x, y, z, s[_X], s[_Y], s[_Z])
+        implied[0, i] = max(0.0, away_m - noise_m) / (t - s[_T])
+        score[i] = implied[0, i] / jump_ms
+        if score[i] >= 1.0:
+            bits[i] |= _JUMP
+            # does it go on from the last place it jumped to?
+            agrees = not np.isnan(s[_NT]) and (
+                max(0.0, _distance(x, y, z, s[_NX], s[_NY], s[_NZ]) - noise_m) < jump_ms * (t - s[_NT])
+            )
+            s[_AGREE] = s[_AGREE] + 1.0 if agrees else 1.0
+            s[_NT], s[_NX], s[_NY], s[_NZ] = t, x, y, z
+            if s[_FLIPS] >= 2.0:
+                bits[i] |= _DUPLICATE
+            if s[_AGREE] >= REACQUIRE:
+                s[_T] = s[_BT] = np.nan
                 s[_AGREE] = 0.0
-                if s[_FLIPS] >= 3.0 and t[i] - s[_NT] < BASE_MAX_S:
-                    bits[i] |= _DUPLICATE
-                    worst = max(worst, 1.0)
-            elif s[_FLIPS] > 0.0 and t[i] - s[_NT] > BASE_MAX_S:
-                s[_FLIPS] = 0.0
-        # altitude, by itself: a spike there says nothing about the position
-        h = data[_ALT, i] * FT_M
-        if not np.isnan(h):
-            if np.isnan(s[_H]):
-                s[_H], s[_HT] = h, t[i]
-            else:
-                implied[1, i] = max(0.0, abs(h - s[_H]) - ALT_NOISE_M) / max(t[i] - s[_HT], 0.1)
-                ratio = implied[1, i] / climb_ms
-                worst = max(worst, ratio)
-                if ratio >= 1.0:
-                    bits[i] |= _CLIMB
-                    agrees = not np.isnan(s[_NH]) and abs(h - s[_NH]) < ALT_NOISE_M * 2.0
-                    s[_HAGREE] = s[_HAGREE] + 1.0 if agrees else 1.0
-                    s[_NH] = h
-                    if s[_HAGREE] >= REACQUIRE:
-                        s[_H], s[_HT], s[_HAGREE] = h, t[i], 0.0
-                else:
-                    s[_H], s[_HT], s[_HAGREE] = h, t[i], 0.0
-        if not jumped:
-            # reported speed against displacement since the base report
-            if not np.isnan(speed_ms):
-                base_s = t[i] - s[_BT] if not np.isnan(s[_BT]) else BASE_MAX_S + 1.0
-                if base_s > BASE_MAX_S:
-                    s[_BT], s[_BX], s[_BY], s[_BZ], s[_BV] = t[i], x, y, z, speed_ms
-                elif base_s >= BASE_MIN_S:
-                    flown_ms = _distance(x, y, z, s[_BX], s[_BY], s[_BZ]) / base_s
-                    low, high = min(s[_BV], speed_ms), max(s[_BV], speed_ms)
-                    error = max(0.0, max(low - flown_ms, flown_ms - high) - noise_m / base_s)
-                    implied[2, i] = error
-                    ratio = error / error_ms
-                    worst = max(worst, ratio)
-                    if ratio >= 1.0:
-                        bits[i] |= _SPEED
-                    s[_BT], s[_BX], s[_BY], s[_BZ], s[_BV] = t[i], x, y, z, speed_ms
-            s[_T], s[_X], s[_Y], s[_Z] = t[i], x, y, z
-        score[i] = worst
+            return
+        if s[_AGREE] > 0.0:
+            # back on the old track: a spike if it happened once, two vehicles if it goes on
+            s[_FLIPS] = min(s[_FLIPS] + 1.0, 10.0)
+            s[_AGREE] = 0.0
+            if s[_FLIPS] >= 3.0 and t - s[_NT] < BASE_MAX_S:
+                bits[i] |= _DUPLICATE
+                score[i] = max(score[i], 1.0)
+        elif s[_FLIPS] > 0.0 and t - s[_NT] > BASE_MAX_S:
+            s[_FLIPS] = 0.0
+    _speed(s, t, x, y, z, speed_ms, limits, i, score, bits, implied)
+    s[_T], s[_X], s[_Y], s[_Z] = t, x, y, z
+
+
+@njit(cache=True)
+def _speed(
+    s: F8, t: float, x: float, y: float, z: float, speed_ms: float, limits: F8, i: int, score: F8, bits: I8, implied: F8
+) -> None:
+    """Reported speed against displacement since the base report."""
+    if np.isnan(speed_ms):
+        return
+    error_ms, noise_m = limits[2], limits[3]
+    base_s = t - s[_BT] if not np.isnan(s[_BT]) else BASE_MAX_S + 1.0
+    if base_s < BASE_MIN_S:
+        return
+    if base_s <= BASE_MAX_S:
+        flown_ms = _distance(x, y, z, s[_BX], s[_BY], s[_BZ]) / base_s
+        low, high = min(s[_BV], speed_ms), max(s[_BV], speed_ms)
+        implied[2, i] = max(0.0, max(low - flown_ms, flown_ms - high) - noise_m / base_s)
+        ratio = implied[2, i] / error_ms
+        score[i] = max(score[i], ratio)
+        if ratio >= 1.0:
+            bits[i] |= _SPEED
+    s[_BT], s[_BX], s[_BY], s[_BZ], s[_BV] = t, x, y, z, speed_ms
+
+
+@njit(cache=True)
+def _altitude(s: F8, t: float, h: float, climb_ms: float, i: int, score: F8, bits: I8, implied: F8) -> None:
+    """A new altitude against the last trusted one; a spike there says nothing about the position."""
+    if np.isnan(s[_H]):
+        s[_H], s[_HT] = h, t
+        return
+    implied[1, i] = max(0.0, abs(h - s[_H]) - ALT_NOISE_M) / max(t - s[_HT], 0.1)
+    ratio = implied[1, i] / climb_ms
+    score[i] = max(score[i], ratio)
+    if ratio < 1.0:
+        s[_H], s[_HT], s[_HAGREE] = h, t, 0.0
+        return
+    bits[i] |= _CLIMB
+    agrees = not np.isnan(s[_NH]) and abs(h - s[_NH]) < ALT_NOISE_M * 2.0
+    s[_HAGREE] = s[_HAGREE] + 1.0 if agrees else 1.0
+    s[_NH] = h
+    if s[_HAGREE] >= REACQUIRE:
+        s[_H], s[_HT], s[_HAGREE] = h, t, 0.0

@@ -7,6 +7,7 @@ sent to another process, or fed twice.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -83,6 +84,17 @@ def columns_of(
         via=np.full(n, -1, np.int32) if via is None else via,
         t=np.asarray(t, np.float64),
         data=data,
+    )
+
+
+def concat(blocks: Sequence[Columns]) -> Columns:
+    """Several blocks of one kind, one after the other."""
+    return Columns(
+        np.concatenate([b.seq for b in blocks]),
+        np.concatenate([b.vid for b in blocks]),
+        np.concatenate([b.via for b in blocks]),
+        np.concatenate([b.t for b in blocks]),
+        np.concatenate([b.data for b in blocks], axis=1),
     )
 
 

@@ -12,8 +12,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from watchkeeper.streams.batch import F8, I4, I8, Batch, Columns, slice_batch
-from watchkeeper.streams.codec import concat
+from watchkeeper.streams.batch import F8, I4, I8, Batch, Columns, concat, slice_batch
 from watchkeeper.streams.messages import Kind
 
 # A log's own time is a running median of its sample times. On sorted times a median changes nothing, gaps

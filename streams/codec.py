@@ -13,7 +13,7 @@ by msgspec into tuples and become columns in `take()`, once for many messages.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from math import nan
 from typing import Any
 
@@ -21,7 +21,7 @@ import msgspec
 import numpy as np
 
 from watchkeeper.config.schema import Limits, Topics
-from watchkeeper.streams.batch import F8, I4, Batch, Columns
+from watchkeeper.streams.batch import F8, I4, Batch, Columns, concat
 from watchkeeper.streams.check import OK, REASONS, check
 from watchkeeper.streams.messages import FIELDS, ID_MAX, KIND_OF_WORD, Drop, Kind, unescape_id
 
@@ -263,17 +263,6 @@ class Decoder:
         for row in np.flatnonzero(codes).tolist():
             topic, payload = part.origins[origins[row]]
             self._on_bad(topic, REASONS[codes[row]], payload)
-
-
-def concat(blocks: Sequence[Columns]) -> Columns:
-    """Several blocks of one kind, one after the other."""
-    return Columns(
-        np.concatenate([b.seq for b in blocks]),
-        np.concatenate([b.vid for b in blocks]),
-        np.concatenate([b.via for b in blocks]),
-        np.concatenate([b.t for b in blocks]),
-        np.concatenate([b.data for b in blocks], axis=1),
-    )
 
 
 def _column(values: bytes | list[float | None], n: int) -> F8:

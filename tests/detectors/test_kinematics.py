@@ -75,6 +75,7 @@ def test_a_teleport_stays_anomalous_until_the_new_place_is_believed(bench):
     rows = fly(50, 8, 90, 450, 60)
     for r in rows[20:]:
         r["lat"] += 2.0
+    assert len({r["lon"] for r in rows}) == 60
     anomalous = sorted(t for (_, t), (s, _) in scores(bench, rows).items() if s >= 1)
     assert anomalous == [30.0 + i for i in range(REACQUIRE)]
 
@@ -92,6 +93,22 @@ def test_two_aircraft_with_one_address_are_called_a_duplicate(bench):
     rows = fly(50, 8, 90, 450, 40, dt=2.0) + [{**r, "t": r["t"] + 1.0} for r in fly(47, 3, 0, 400, 40, dt=2.0)]
     causes = [c for s, c in scores(bench, rows).values() if s >= 1]
     assert any("duplicate_id" in c for c in causes)
+
+
+def test_a_spike_that_a_feed_repeats_is_still_one_epoch(bench):
+    rows = fly(50, 8, 90, 450, 40)
+    for r in rows[15:25]:
+        r["alt_ft"] = 35_000.0
+    for r in rows[30:34]:
+        r.update(lat=52.0, lon=8.5)
+    anomalous = {t: c for (_, t), (s, c) in scores(bench, rows).items() if s >= 1}
+    assert anomalous == {25.0: ["climb"], 40.0: ["jump"]}
+
+
+def test_positions_that_a_feed_repeats_do_not_make_the_next_one_a_jump(bench):
+    rows = fly(50, 8, 90, 450, 60)
+    held = [{**r, "lat": rows[i - i % 9]["lat"], "lon": rows[i - i % 9]["lon"]} for i, r in enumerate(rows)]
+    assert max(s for s, _ in scores(bench, held).values()) < 0.8
 
 
 def test_missing_speed_and_altitude_are_no_contradiction(bench):
