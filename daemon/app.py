@@ -23,7 +23,7 @@ from pathlib import Path
 from watchkeeper.config.loader import ConfigError
 from watchkeeper.config.schema import Config
 from watchkeeper.daemon import logs
-from watchkeeper.daemon.background import in_background
+from watchkeeper.daemon.background import end, in_background
 from watchkeeper.daemon.deadletter import DeadLetters
 from watchkeeper.daemon.http import HttpServer
 from watchkeeper.daemon.journal import Journal
@@ -43,7 +43,6 @@ log = logging.getLogger(__name__)
 
 # Within this time a stopping daemon is gone; what the broker has not taken by then goes out at the next start.
 DRAIN_S = 6.0
-CANCEL_AGAIN_S = 1.0
 
 
 class App:
@@ -154,11 +153,7 @@ class App:
             await self._stopping.wait()
             self.pumping = False
             await self._drain(pump)
-            # a client library may lose a cancellation that comes while it connects: ask again
-            while pending := [task for task in tasks if not task.done()]:
-                for task in pending:
-                    task.cancel()
-                await asyncio.wait(pending, timeout=CANCEL_AGAIN_S)
+            await end(*tasks)
 
     # -- while it runs --------------------------------------------------------------------------------------
 

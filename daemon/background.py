@@ -1,6 +1,6 @@
-"""Long work beside the event loop that must not hold up an exit: compiling, which may take a minute.
+"""Work beside the main line that must not hold up an exit: threads that compile for a minute, tasks that linger.
 
-asyncio's own worker threads are waited for when a program ends; these are left behind.
+asyncio's own worker threads are waited for when a program ends; those of `in_background` are left behind.
 """
 
 from __future__ import annotations
@@ -12,6 +12,19 @@ import threading
 from collections.abc import Callable
 
 PREFIX = "background "
+CANCEL_AGAIN_S = 0.5
+
+
+async def end(*tasks: asyncio.Task[None]) -> None:
+    """Cancel these tasks and wait until they are done; what they raised stays in them.
+
+    A client library may lose a cancellation that comes while it connects, so they are asked again.
+    """
+    while pending := [task for task in tasks if not task.done()]:
+        for task in pending:
+            task.cancel()
+        await asyncio.wait(pending, timeout=CANCEL_AGAIN_S)
+    await asyncio.gather(*tasks, return_exceptions=True)
 
 
 async def in_background(name: str, work: Callable[[], object]) -> None:

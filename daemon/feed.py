@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import msgspec
 
 from watchkeeper.config.schema import Broker, Config, Topics
+from watchkeeper.daemon.background import end
 from watchkeeper.streams.batch import Batch
 from watchkeeper.streams.chunks import numbered
 from watchkeeper.streams.encode import encode_batch, encode_sample, sample_topic
@@ -78,8 +79,7 @@ async def publish(
         while waiting:
             await _acknowledged(waiting.popleft())
     finally:
-        running.cancel()
-        await asyncio.gather(running, return_exceptions=True)
+        await end(running)
     return done
 
 

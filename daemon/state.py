@@ -52,7 +52,8 @@ class StateLock:
 
     def __init__(self, state_dir: Path) -> None:
         try:
-            state_dir.mkdir(parents=True, exist_ok=True)
+            # a snapshot is as trusted as the program: nobody else shall write one
+            state_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._file = (state_dir / "lock").open("a+")
         except OSError as error:
             raise StateError(f"state directory {state_dir}: {error.strerror}") from error

@@ -67,6 +67,9 @@ class Detector(Protocol):
     kinds: ClassVar[tuple[str, ...]]
     """The alarm kinds it gives evidence for; each has a config section of that name with a debounce rule."""
 
+    pairs: ClassVar[bool]
+    """Whether the subjects of its evidence are pairs of vehicles."""
+
     def __init__(self, config: Config, fleet: Fleet) -> None: ...
 
     def step(self, window: Window) -> list[Evidence]:

@@ -41,6 +41,7 @@ class Conflict:
 
     name: ClassVar[str] = "conflict"
     kinds: ClassVar[tuple[str, ...]] = ("conflict", "los")
+    pairs: ClassVar[bool] = True
 
     def __init__(self, config: Config, fleet: Fleet) -> None:
         self._fleet = fleet

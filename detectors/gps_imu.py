@@ -39,6 +39,7 @@ class GpsImu:
 
     name: ClassVar[str] = "gps_imu"
     kinds: ClassVar[tuple[str, ...]] = ("gps_imu",)
+    pairs: ClassVar[bool] = False
 
     def __init__(self, config: Config, fleet: Fleet) -> None:
         self._fleet = fleet

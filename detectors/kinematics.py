@@ -55,6 +55,7 @@ class Kinematics:
 
     name: ClassVar[str] = "kinematics"
     kinds: ClassVar[tuple[str, ...]] = ("kinematics",)
+    pairs: ClassVar[bool] = False
 
     def __init__(self, config: Config, fleet: Fleet) -> None:
         self._fleet = fleet

@@ -59,7 +59,12 @@ class Pipeline:
             for make in REGISTRY.values()
             if any(getattr(config.detectors, kind).enabled for kind in make.kinds)
         ]
-        self._watches: dict[str, Watch] = {}
+        self._watches = {
+            kind: self._watch(kind, pair=detector.pairs)
+            for detector in self.detectors
+            for kind in detector.kinds
+            if getattr(config.detectors, kind).enabled
+        }
         self._pending = {kind: Pending(kind) for kind in Kind}
         self._vias: dict[str, int] = {}
         # the last tick that ran, and the last that the samples themselves have closed (advance() may be ahead)
@@ -238,7 +243,7 @@ class Pipeline:
             self._on_evidence(window, evidence)
         events: list[AlarmEvent] = []
         for found in evidence:
-            events += self._watch(found.kind, pair=found.b is not None).step(found, t)
+            events += self._watches[found.kind].step(found, t)
         named = {found.kind for found in evidence}
         for kind, watch in self._watches.items():
             if kind not in named:
@@ -251,13 +256,9 @@ class Pipeline:
         return events
 
     def _watch(self, kind: str, *, pair: bool) -> Watch:
-        watch = self._watches.get(kind)
-        if watch is None:
-            detectors = self.config.detectors
-            max_pairs = detectors.conflict.max_pairs if pair else None
-            rule = getattr(detectors, kind).debounce
-            watch = self._watches[kind] = Watch(kind, rule, self.fleet, self.book, max_pairs)
-        return watch
+        detectors = self.config.detectors
+        max_pairs = detectors.conflict.max_pairs if pair else None
+        return Watch(kind, getattr(detectors, kind).debounce, self.fleet, self.book, max_pairs)
 
     def _evict(self, t: float) -> list[AlarmEvent]:
         slots = self.fleet.idle(t)
@@ -346,19 +347,21 @@ class Pipeline:
             if detector.name in state["detectors"]:
                 detector.restore(state["detectors"][detector.name])
         for kind, saved in state["watches"].items():
-            self._watch(kind, pair=saved["pairs"] is not None).restore(saved)
+            if kind in self._watches:
+                self._watches[kind].restore(saved)
         for event in state["alarms"]:
-            self.book.adopt(event)
+            if event.kind in self._watches:
+                self.book.adopt(event)
         self._away = True
 
     def restore_alarms(self, events: Iterable[AlarmEvent]) -> None:
         """Make the active alarms those that a journal says are active: it knows better than an older snapshot."""
         last = {event.id: event for event in events}
-        active = {(e.kind, e.subjects): e for e in last.values() if e.state != CLEARED}
+        active = {(e.kind, e.subjects): e for e in last.values() if e.state != CLEARED and e.kind in self._watches}
         for key in self.book.active.keys() - active.keys():
             kind, subjects = key
             slots = [self.fleet.slot_of[s] for s in subjects if s in self.fleet.slot_of]
-            self._watch(kind, pair=len(subjects) > 1).disown(slots)
+            self._watches[kind].disown(slots)
             del self.book.active[key]
         for (kind, subjects), event in active.items():
             slots = [self.fleet.slot_for(subject) for subject in subjects]
@@ -367,4 +370,4 @@ class Pipeline:
             for slot in slots:
                 self.fleet.expected_t[slot] = max(self.fleet.expected_t[slot], event.t)
             self.book.adopt(event)
-            self._watch(kind, pair=len(subjects) > 1).adopt(event, slots)
+            self._watches[kind].adopt(event, slots)

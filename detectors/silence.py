@@ -28,6 +28,7 @@ class Silence:
 
     name: ClassVar[str] = "silence"
     kinds: ClassVar[tuple[str, ...]] = ("silence",)
+    pairs: ClassVar[bool] = False
 
     def __init__(self, config: Config, fleet: Fleet) -> None:
         self._fleet = fleet

@@ -30,7 +30,8 @@ _RULES = {kind: _rules(kind) for kind in Kind}
 def check(kind: Kind, t: F8, data: F8) -> U1:
     """One code per sample: OK, or an index into REASONS."""
     codes = np.zeros(len(t), np.uint8)
-    _check(t, data, *_RULES[kind], codes)
+    # kernels are compiled for one memory layout; most batches have it already
+    _check(t, np.ascontiguousarray(data), *_RULES[kind], codes)
     return codes
 
 

@@ -13,6 +13,7 @@ from watchkeeper.config.loader import ENV_FILE, load
 from watchkeeper.config.schema import Config
 from watchkeeper.daemon import logs
 from watchkeeper.daemon.arguments import mqtt_url
+from watchkeeper.daemon.background import end
 from watchkeeper.daemon.exits import exits, fail
 from watchkeeper.daemon.feed import guest
 from watchkeeper.streams.codec import Decoder
@@ -102,8 +103,7 @@ class Recording:
                     await asyncio.wait_for(self.stop.wait(), FLUSH_S)
                 self._take()
         finally:
-            running.cancel()
-            await asyncio.gather(running, return_exceptions=True)
+            await end(running)
         self._take()
 
     def _take(self) -> None:
