@@ -12,6 +12,7 @@ exit code 1, for its supervisor to restart it: half a watch is worse than a shor
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import signal
 import time
@@ -134,6 +135,9 @@ class App:
         stopping.cancel()
         if compiling.done():
             compiling.result()
+            # what exists now, a compiler's worth of objects, stays: the collector need not walk it while alarms wait
+            gc.collect()
+            gc.freeze()
             self._warm = True
             log.info("warmed up", extra=kv(seconds=round(time.monotonic() - began, 2)))
 

@@ -21,7 +21,7 @@ from watchkeeper.streams.batch import F8, I4, I8, U1
 from watchkeeper.streams.kernels import njit
 
 NOTHING, RAISE, STILL, CLEAR = 0, 1, 2, 3
-M_MAX = 64
+NO_CELLS: I4 = np.empty(0, np.int32)
 
 
 class Debouncer:
@@ -61,8 +61,10 @@ class Debouncer:
 
     def lost(self, t: float, cells: int) -> I4:
         """Active cells below `cells` that had no evidence for lost_s; they are cleared."""
-        active = np.flatnonzero(self.active[:cells]).astype(np.int32)
-        gone: I4 = active[t - self.last_epoch[active] > self.rule.lost_s]
+        (active,) = self.active[:cells].nonzero()
+        if not len(active):
+            return NO_CELLS
+        gone = active[t - self.last_epoch[active] > self.rule.lost_s].astype(np.int32)
         if len(gone):
             self.reset(gone)
         return gone
@@ -137,7 +139,7 @@ class PairCells:
 
     def watched(self) -> I4:
         """All cells in use."""
-        return np.flatnonzero(self.a[: self.high] >= 0).astype(np.int32)
+        return np.fromiter(self.cell_of.values(), np.int32, len(self.cell_of))
 
     def of_slots(self, slots: I4) -> I4:
         """Cells of pairs that contain one of these slots."""
@@ -146,6 +148,8 @@ class PairCells:
 
     def release(self, cells: I4) -> None:
         """Take these cells back."""
+        if not len(cells):
+            return
         for cell in cells.tolist():
             del self.cell_of[int(self.a[cell]), int(self.b[cell])]
             self._free.append(cell)

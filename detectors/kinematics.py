@@ -123,7 +123,7 @@ def _severity(score: F8) -> U1:
     return np.where(score >= 10.0, 2, 1).astype(np.uint8)
 
 
-@njit(cache=True)
+@njit(cache=True, inline="always")
 def _distance(x1: float, y1: float, z1: float, x2: float, y2: float, z2: float) -> float:
     return float(np.sqrt((x1 - x2) ** 2 + (y1 - y2) ** 2 + (z1 - z2) ** 2))
 
@@ -151,7 +151,7 @@ def _track(slot: I4, t: F8, data: F8, limits: F8, state: F8, score: F8, epoch: F
         epoch[i] = s[_EPOCH]
 
 
-@njit(cache=True)
+@njit(cache=True, inline="always")
 def _position(
     s: F8,
     t: float,
@@ -202,7 +202,7 @@ def _position(
     s[_T], s[_X], s[_Y], s[_Z] = t, x, y, z
 
 
-@njit(cache=True)
+@njit(cache=True, inline="always")
 def _speed(
     s: F8, t: float, x: float, y: float, z: float, speed_ms: float, limits: F8, i: int, score: F8, bits: I8, implied: F8
 ) -> None:
@@ -224,7 +224,7 @@ def _speed(
     s[_BT], s[_BX], s[_BY], s[_BZ], s[_BV] = t, x, y, z, speed_ms
 
 
-@njit(cache=True)
+@njit(cache=True, inline="always")
 def _altitude(s: F8, t: float, h: float, climb_ms: float, i: int, score: F8, bits: I8, implied: F8) -> None:
     """A new altitude against the last trusted one; a spike there says nothing about the position."""
     if np.isnan(s[_H]):
