@@ -70,6 +70,9 @@ class GpsImu:
 
     def step(self, window: Window) -> list[Evidence]:
         """Run the filters over this window; evidence for every fix that could be judged."""
+        if Kind.IMU not in window.samples and Kind.GPS not in window.samples:
+            self._judged = self._anomalous = 0
+            return []
         imu_slot, imu_t, imu = _columns(window.samples.get(Kind.IMU), Kind.IMU)
         gps_slot, gps_t, gps = _columns(window.samples.get(Kind.GPS), Kind.GPS)
         fixes = len(gps_t)

@@ -54,14 +54,16 @@ class Silence:
     def _score(self, t: float) -> list[Evidence]:
         cfg, fleet = self._config, self._fleet
         n = fleet.high
+        kinds = [(i, kind) for i, kind in enumerate(self._kinds) if fleet.count[kind, :n].any()]
+        if not kinds:
+            self._silent = 0
+            return []
         left_t, back_t = fleet.away
         score = np.zeros(n)
         silence_s = np.zeros(n)
         bits = np.zeros(n, np.int64)
         watched = np.zeros(n, bool)
-        for i, kind in enumerate(self._kinds):
-            if not fleet.count[kind, :n].any():
-                continue
+        for i, kind in kinds:
             spoke = fleet.count[kind, :n] >= cfg.min_samples
             last_t = fleet.last_t[kind, :n]
             since = t - last_t - np.maximum(0.0, back_t - np.maximum(last_t, left_t))
