@@ -40,7 +40,7 @@ docs: $(VENV)/ready ## the reference pages that are generated from the code
 # The environment is made once and again whenever the project's metadata changes.
 $(VENV)/ready: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) || { \
-	  echo "python3 has no venv module: on Debian, apt install python3-venv"; exit 1; }
+	  rm -rf $(VENV); echo "python3 cannot make an environment: on Debian, apt install python3-venv"; exit 1; }
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev,demo,fast]"
 	touch $@
 
