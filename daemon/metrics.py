@@ -109,6 +109,7 @@ class _Reader(Collector):
             for severity in SEVERITIES:
                 gauge.add_metric([kind, severity], active[kind, severity])
         yield gauge
+        yield _total("alarms_refused", "Alarms not raised because the alarm table was full", app.pipeline.book.refused)
         events = _counter("alarm_events", "Alarm events recorded", ["kind", "state"])
         for kind in KINDS:
             for state in STATES:

@@ -6,7 +6,6 @@ subjects and onset, so a restart or a second instance cannot raise the same alar
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any
@@ -72,7 +71,6 @@ class AlarmBook:
     def __init__(self, limits: Alarms) -> None:
         self._limits = limits
         self.active: dict[tuple[str, tuple[str, ...]], AlarmEvent] = {}
-        self.events: Counter[tuple[str, str]] = Counter()
         self.refused = 0
 
     def retune(self, limits: Alarms) -> None:
@@ -125,7 +123,6 @@ class AlarmBook:
             return None
         event = self._next(last, CLEARED, finding)
         del self.active[finding.kind, finding.subjects]
-        self.events[event.kind, event.state] += 1
         return event
 
     def ended(self, kind: str, subjects: tuple[str, ...], t: float, why: str) -> AlarmEvent | None:
@@ -157,5 +154,4 @@ class AlarmBook:
 
     def _keep(self, event: AlarmEvent) -> AlarmEvent:
         self.active[event.kind, event.subjects] = event
-        self.events[event.kind, event.state] += 1
         return event
