@@ -7,6 +7,9 @@ Three processes beside this one: a broker, the daemon as `watchkeeper run`, and 
 PROBE_S puts a fresh pair of aircraft on collision course. The alarm of that pair, as a subscriber sees it, ends the
 measurement that the pair's last sample began. Debouncing is off (one epoch raises); what remains is the wait
 for the tick and for stragglers (`--tick`, `--lateness`), and the machinery.
+
+The subscriber also sends itself a message every PROBE_S through the same broker. What that takes is the machine's
+and the broker's share; on a shared machine its worst is as bad as ours, and says how far to trust a run.
 """
 
 from __future__ import annotations
@@ -30,13 +33,15 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from watchkeeper.benchmarks import load, transport
 from watchkeeper.config.schema import Broker
+from watchkeeper.daemon.background import end
 from watchkeeper.daemon.broker import EmbeddedBroker, free_port
 from watchkeeper.detectors.alarms import RAISED, AlarmEvent
 from watchkeeper.streams.messages import Drop
-from watchkeeper.streams.transport import make_transport
+from watchkeeper.streams.transport import Transport, make_transport
 
 # Not in step with the ticks, so that the wait for a tick takes every length.
 PROBE_S = 0.0937
+ECHO_TOPIC = "bench/echo"
 # A first start compiles every kernel.
 READY_TIMEOUT_S = 180.0
 # After the load has ended: for what is still on its way.
@@ -78,6 +83,8 @@ class Result:
     latencies_ms: list[float]
     machinery_ms: list[float]
     """The same without the wait for the tick and for stragglers."""
+    echoes_ms: list[float]
+    """Round trips through the broker alone, in the same seconds."""
 
     @property
     def lost(self) -> int:
@@ -92,16 +99,25 @@ class Result:
 
 
 class Collector:
-    """Subscribes to the alarms and notes when each conflict was raised."""
+    """Subscribes to the alarms and notes when each conflict was raised; and to echoes of its own messages."""
 
     def __init__(self) -> None:
         self.raised: dict[str, tuple[float, float]] = {}
         """Pair to the time of the tick that raised it, and the time at which we saw it."""
+        self.echoes_s: list[float] = []
 
-    def on_message(self, _topic: str, payload: bytes) -> None:
-        """An alarm event, or the empty message that ends a retained one."""
+    async def call(self, line: Transport) -> None:
+        """Task: one message to ourselves every PROBE_S."""
+        while True:
+            await asyncio.sleep(PROBE_S)
+            line.post(ECHO_TOPIC, str(time.time()).encode())
+
+    def on_message(self, topic: str, payload: bytes) -> None:
+        """An echo, an alarm event, or the empty message that ends a retained one."""
         now = time.time()
-        if payload:
+        if topic == ECHO_TOPIC:
+            self.echoes_s.append(now - float(payload))
+        elif payload:
             event = msgspec.json.decode(payload, type=AlarmEvent)
             if event.kind == "conflict" and event.state == RAISED:
                 self.raised.setdefault("~".join(event.subjects), (event.t_raised, now))
@@ -112,18 +128,17 @@ async def _subscribed(url: str, collector: Collector) -> AsyncIterator[None]:
     up = asyncio.Event()
     line = make_transport(
         Broker(url=url, client_id="bench-collector", session_expiry_s=0),
-        subscribe=["watchkeeper/alarm/#"],
+        subscribe=["watchkeeper/alarm/#", ECHO_TOPIC],
         on_message=collector.on_message,
         on_connect=up.set,
     )
-    task = asyncio.create_task(line.run())
+    tasks = [asyncio.create_task(line.run())]
     try:
         await asyncio.wait_for(up.wait(), 10)
+        tasks.append(asyncio.create_task(collector.call(line)))
         yield
     finally:
-        task.cancel()
-        with suppress(asyncio.CancelledError):
-            await task
+        await end(*tasks)
 
 
 @asynccontextmanager
@@ -183,6 +198,7 @@ async def run(options: argparse.Namespace) -> Result:
         _daemon(options, broker.url, http_port) as pid,
     ):
         before_s = _cpu_s(pid)
+        collector.echoes_s.clear()
         report = await load.run(broker.port, options, probe_s=PROBE_S)
         cpu_s = _cpu_s(pid) - before_s
         deadline = time.monotonic() + SETTLE_S
@@ -208,6 +224,7 @@ async def run(options: argparse.Namespace) -> Result:
         probes=len(report["probes"]),
         latencies_ms=[1000 * (seen_at - sent_at) for sent_at, _, seen_at in seen],
         machinery_ms=[1000 * (seen_at - tick - options.lateness) for _, tick, seen_at in seen],
+        echoes_ms=[1000 * echo_s for echo_s in collector.echoes_s],
     )
 
 
@@ -232,6 +249,7 @@ def show(options: argparse.Namespace, result: Result) -> str:
         "alarms seen": f"{len(result.latencies_ms):,} of {result.probes:,} pairs",
         "publish to alarm": _spread(result.latencies_ms),
         "of it after the tick": _spread(result.machinery_ms),
+        "broker alone": _spread(result.echoes_ms),
         "tick, lateness": f"{1000 * options.tick:.0f} ms, {1000 * options.lateness:.0f} ms",
     }
     return "\n".join(f"{name:26} {value}" for name, value in rows.items())

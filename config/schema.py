@@ -158,7 +158,7 @@ class Sinks(Section, frozen=True):
     encoding: Annotated[Literal["json", "msgpack"], text("alarm payloads on MQTT")] = "json"
     state_dir: Annotated[str, text("journal and snapshot; empty: nothing survives a restart")] = "watchkeeper-state"
     snapshot_s: Annotated[float, about("s", "how often the whole state is saved", ge=1, le=3600)] = 10.0
-    journal_fsync: Annotated[bool, text("wait for the disk before an alarm is published")] = True
+    journal_fsync: Annotated[bool, text("have alarms on disk at once: a power cut loses milliseconds")] = True
 
 
 class Http(Section, frozen=True):

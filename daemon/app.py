@@ -145,8 +145,7 @@ class App:
         async with asyncio.TaskGroup() as group:
             tasks = [
                 group.create_task(self.transport.run(), name="transport"),
-                group.create_task(self.publisher.record(), name="record"),
-                group.create_task(self.publisher.deliver(self.transport), name="deliver"),
+                group.create_task(self.publisher.run(self.transport), name="publisher"),
                 group.create_task(deliver_dead_letters(self.letters, self.transport, self.config), name="dead letters"),
                 pump := group.create_task(self.pump.run(), name="pump"),
             ]

@@ -1,4 +1,4 @@
-"""The journal: every alarm event on disk before anybody hears of it, so that a crash loses and repeats nothing.
+"""The journal: every alarm event written before anybody hears of it, so that a crash loses and repeats nothing.
 
     journal.jsonl    one line per event, exactly the bytes of encode_event and a newline; only ever appended to
     journal.1.jsonl  the file before the last rotation
@@ -7,6 +7,10 @@
 Read at the start: the last event of each alarm that is not cleared says what is active, and cleared events that
 the broker never confirmed are sent again. A last line without its newline is a write that the crash cut short; it
 is cut off and counted. Lines that are no events (a damaged disk) are skipped and counted.
+
+Written means handed to the operating system: it survives whatever happens to this process. With `fsync` the disk is
+told to keep each event as well, beside the work and not before it: a disk may take a second over that, and an alarm
+must not wait for it. A power cut can lose what was written while the disk was busy with the sync before.
 
 Rotation, at `max_bytes`: the new file starts with the last event of every active alarm and the unconfirmed cleared
 ones, so it stands alone; the old file stays for people. Both names always exist whole, whenever the power goes.
@@ -18,6 +22,7 @@ import logging
 import os
 from collections import deque
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from math import inf
 from pathlib import Path
@@ -70,6 +75,8 @@ class Journal:
         self.errors = 0
         self.rotations = 0
         self._ended: frozenset[str] = frozenset()
+        self._syncer = ThreadPoolExecutor(1, "journal-sync")
+        self._sync_asked = False
         self._file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
         self._sent_file = os.open(state_dir / "journal.sent", os.O_RDWR | os.O_CREAT, 0o644)
         sync_dir(state_dir)
@@ -145,7 +152,7 @@ class Journal:
                 self._rotate()
             _write(self._file, b"".join(lines))
             if self.fsync:
-                os.fdatasync(self._file)
+                self._ask_for_sync()
         except OSError as error:
             self.errors += 1
             log.error("journal not written", extra=kv(error=error.strerror, events=len(events)))
@@ -160,6 +167,23 @@ class Journal:
             # the broker has been away for long: half the marks do, at the price of sending a few ends again
             self._pending = deque(list(self._pending)[1::2])
         return self._number
+
+    def _ask_for_sync(self) -> None:
+        """Have the file on disk soon; one sync serves every append before it starts."""
+        if not self._sync_asked:
+            self._sync_asked = True
+            # a handle of its own: rotation may close ours meanwhile
+            self._syncer.submit(self._sync, os.dup(self._file))
+
+    def _sync(self, handle: int) -> None:
+        self._sync_asked = False
+        try:
+            os.fdatasync(handle)
+        except OSError as error:
+            self.errors += 1
+            log.error("journal not on disk", extra=kv(error=error.strerror))
+        finally:
+            os.close(handle)
 
     def confirm(self, number: int) -> None:
         """The broker has every event up to this one."""
@@ -202,6 +226,7 @@ class Journal:
             os.close(fresh)
             raise
         os.close(self._file)
+        self._sync_asked = False
         self._file, self._size, self._sent = fresh, len(kept) + len(cleared), len(kept)
         # the cleared ones that were carried over count as unsent until the last event before them is confirmed
         numbers = [number for number, _ in self._pending]
@@ -216,7 +241,8 @@ class Journal:
         return self._size
 
     def close(self) -> None:
-        """Release the files; what was appended is on disk."""
+        """Release the files; with `fsync`, what was appended is on disk."""
+        self._syncer.shutdown()
         os.close(self._file)
         os.close(self._sent_file)
 

@@ -38,6 +38,9 @@ log = logging.getLogger(__name__)
 
 DEADLETTER_PERIOD_S = 0.1
 
+# An event, and when the message that caused it arrived (monotonic), if one did.
+Arrived = tuple[AlarmEvent, float | None]
+
 
 def alarm_topic(config: Config, event: AlarmEvent) -> str:
     """Where an alarm is published."""
@@ -58,9 +61,10 @@ def status_payload(state: str, version: str) -> bytes:
 class AlarmPublisher:
     """Takes events from the pipeline, returns at once, and delivers them in order whatever the broker does.
 
-    `submit` from the event loop; `record` and `deliver` run as tasks. Each of `listeners` is called with each event
-    once it is in the journal, and must not wait. `on_latency` gets the seconds between the arrival of the message
-    that caused an event and the broker's confirmation of the event.
+    `submit` from the event loop while `run` is a task there. Each step calls the next one instead of waking a task:
+    behind a backlog every turn of the event loop is long, and an alarm must not wait for three of them. Each of
+    `listeners` is called with each event once it is in the journal, and must not wait. `on_latency` gets the seconds
+    between the arrival of the message that caused an event and the broker's confirmation of the event.
     """
 
     def __init__(
@@ -78,18 +82,19 @@ class AlarmPublisher:
         self._encode = msgspec.msgpack.encode if config.sinks.encoding == "msgpack" else encode_event
         # journal calls may wait for the disk, and must not overlap
         self._disk = ThreadPoolExecutor(1, "journal")
-        self._inbox: deque[tuple[AlarmEvent, float | None]] = deque()
+        self._inbox: deque[Arrived] = deque()
         self._recording = False
+        # set while `run` is on: where to send, and what ends it
+        self._transport: Transport | None = None
+        self._failure: asyncio.Future[None] | None = None
         # a few waiting events per alarm that can be active at once; see outbox.py
         self.outbox = Outbox(max(50_000, 4 * config.alarms.max_active))
         # on the line, in order, with the future that says whether the broker has taken it
         self._in_flight: deque[tuple[Letter, asyncio.Future[bool]]] = deque()
         self._retained: dict[str, AlarmEvent] = {}
-        self._inbox_filled = asyncio.Event()
-        self._may_send = asyncio.Event()
         self._connected = False
         self._greet = False
-        self._failed = False
+        self._given_up = False
         self._number = 0
         self.repeats = 0
         self.events: Counter[tuple[str, str]] = Counter()
@@ -106,12 +111,12 @@ class AlarmPublisher:
     def submit(self, events: Sequence[AlarmEvent], arrived_s: float | None) -> None:
         """Take over these events; `arrived_s` is the monotonic time of the message that caused them, if one did."""
         self._inbox.extend((event, arrived_s) for event in events)
-        self._inbox_filled.set()
+        self._record()
 
     def connected(self) -> None:
         """There is a connection, perhaps to a broker without memory."""
         self._connected = self._greet = True
-        self._may_send.set()
+        self._send()
 
     def disconnected(self) -> None:
         """Events wait until `connected`."""
@@ -122,28 +127,43 @@ class AlarmPublisher:
         """Events that the broker has not confirmed."""
         return len(self.outbox) + len(self._in_flight)
 
-    async def record(self) -> None:
-        """Task: from the inbox to the journal, the terminal and the outbox."""
-        while True:
-            await self._inbox_filled.wait()
-            self._inbox_filled.clear()
-            while self._inbox:
-                taken = list(self._inbox)
-                self._inbox.clear()
-                self._recording = True
-                await self._record(taken)
-                self._recording = False
+    async def run(self, transport: Transport) -> None:
+        """Task: record and deliver through this transport."""
+        self._transport, self._failure = transport, asyncio.get_running_loop().create_future()
+        self._record()
+        self._send()
+        await self._failure
 
-    async def _record(self, taken: list[tuple[AlarmEvent, float | None]]) -> None:
+    def _record(self) -> None:
+        """Have the journal take what is in the inbox, unless it is still busy."""
+        if self._failure is None or self._recording or not self._inbox:
+            return
+        taken = list(self._inbox)
+        self._inbox.clear()
         journal = self._journal
-        if journal is not None:
-            fresh = [pair for pair in taken if not journal.is_repeat(pair[0])]
-            self.repeats += len(taken) - len(fresh)
-            taken = fresh
-            events = [event for event, _ in taken]
-            last = await asyncio.get_running_loop().run_in_executor(self._disk, journal.append, events)
-        else:
-            last = self._number = self._number + len(taken)
+        if journal is None:
+            self._number += len(taken)
+            self._recorded(taken, self._number)
+            return
+        fresh = [pair for pair in taken if not journal.is_repeat(pair[0])]
+        self.repeats += len(taken) - len(fresh)
+        self._recording = True
+        written = asyncio.get_running_loop().run_in_executor(self._disk, journal.append, [event for event, _ in fresh])
+        written.add_done_callback(partial(self._written, fresh))
+
+    def _written(self, taken: list[Arrived], written: asyncio.Future[int]) -> None:
+        self._recording = False
+        if written.cancelled():
+            return
+        try:
+            self._recorded(taken, written.result())
+            self._record()
+        except Exception as error:  # nobody awaits a callback: `run` must end with what went wrong here
+            if self._failure is not None and not self._failure.done():
+                self._failure.set_exception(error)
+
+    def _recorded(self, taken: list[Arrived], last: int) -> None:
+        """From the journal to the listeners and the outbox."""
         for number, (event, arrived_s) in enumerate(taken, last - len(taken) + 1):
             self.events[event.kind, event.state] += 1
             for listener in self.listeners:
@@ -152,23 +172,23 @@ class AlarmPublisher:
                 self.outbox.put(Letter(event, number, arrived_s), self._retained)
         if not self._config.sinks.mqtt:
             self._confirm(last)
-        self._may_send.set()
+        self._send()
 
     def _confirm(self, number: int) -> None:
         if self._journal is not None:
             self._disk.submit(self._journal.confirm, number)
 
-    async def deliver(self, transport: Transport) -> None:
-        """Task: from the outbox to the broker. The transport keeps the order, so nothing waits for a round trip."""
-        while True:
-            await self._may_send.wait()
-            self._may_send.clear()
-            if self._connected and self._greet:
-                self._greet = False
-                self._announce(transport)
-            while self._connected and self.outbox and len(self._in_flight) < MAX_IN_FLIGHT:
-                letter = self.outbox.take()
-                self._in_flight.append((letter, self._post(letter, transport)))
+    def _send(self) -> None:
+        """From the outbox to the broker. The transport keeps the order, so nothing waits for a round trip."""
+        transport = self._transport
+        if transport is None or not self._connected:
+            return
+        if self._greet:
+            self._greet = False
+            self._announce(transport)
+        while self._connected and self.outbox and len(self._in_flight) < MAX_IN_FLIGHT:
+            letter = self.outbox.take()
+            self._in_flight.append((letter, self._post(letter, transport)))
 
     def _announce(self, transport: Transport) -> None:
         transport.post(status_topic(self._config), status_payload("online", self._version), retain=True)
@@ -202,11 +222,11 @@ class AlarmPublisher:
         while self._in_flight and self._in_flight[0][1].done():
             letter, done = self._in_flight.popleft()
             # the transport gives a message up only when it ends; then the journal keeps this event and all that follow
-            self._failed |= done.cancelled() or not done.result()
+            self._given_up |= done.cancelled() or not done.result()
             last = letter.number if letter.number is not None else last
-        if last is not None and not self._failed:
+        if last is not None and not self._given_up:
             self._confirm(last)
-        self._may_send.set()
+        self._send()
 
     async def flush(self) -> None:
         """Wait until everything is written, and delivered unless there is no connection."""

@@ -147,8 +147,7 @@ def _arrays(value: Any) -> Any:
 def write_snapshot(path: Path, payload: bytes | bytearray, mark: str) -> None:
     """Replace the snapshot in one step: a crash leaves the old one or the new one, whole.
 
-    It goes to the disk in small pieces: the journal waits for the same disk before an alarm is published, and must
-    not wait for all of it.
+    It goes to the disk in small pieces: the journal has the same disk, and must not wait for all of it.
     """
     header = Header(FORMAT, mark, len(payload), zlib.crc32(payload))
     fresh = path.with_suffix(".new")

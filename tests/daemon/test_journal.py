@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from pathlib import Path
 
 import msgspec
@@ -183,3 +184,55 @@ def test_after_a_restart_what_is_lived_again_is_a_repeat_and_what_is_new_is_not(
     # a simulation that is started again raises its old alarms again: those ended before the snapshot
     assert not journal.is_repeat(event("old", RAISED, 10.0))
     assert not journal.is_repeat(event("over", RAISED, 500.0, t_onset=500.0))
+
+
+class SlowDisk:
+    """Stands in for os.fdatasync: each sync waits for `go`, and notes what the file held when it began."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.go = threading.Event()
+        self.kept: list[bytes] = []
+        monkeypatch.setattr(os, "fdatasync", self.sync)
+
+    def sync(self, handle: int) -> None:
+        self.kept.append(os.pread(handle, 1 << 20, 0))
+        assert self.go.wait(10)
+
+
+def test_an_append_does_not_wait_for_the_disk_and_the_disk_gets_everything(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    disk = SlowDisk(monkeypatch)
+    journal = open_journal(tmp_path, fsync=True)
+    events = [event(str(i), RAISED, float(i)) for i in range(50)]
+    for one in events:
+        journal.append([one])  # would hang here if it waited
+    assert journal.path.read_bytes().count(b"\n") == len(events)
+    disk.go.set()
+    journal.close()
+    assert disk.kept[-1] == journal.path.read_bytes()
+    assert len(disk.kept) == 2  # one for the first, one for all that came while it was busy
+
+
+def test_a_sync_that_outlasts_a_rotation_is_followed_by_one_of_the_new_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    disk = SlowDisk(monkeypatch)
+    journal = open_journal(tmp_path, fsync=True, max_bytes=400)
+    for i in range(3):
+        journal.append([event(str(i), RAISED, float(i))])
+    assert journal.rotations == 1
+    disk.go.set()
+    journal.close()
+    assert disk.kept[-1] == journal.path.read_bytes()
+
+
+def test_a_disk_that_fails_to_sync_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(_handle: int) -> None:
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(os, "fdatasync", broken)
+    journal = open_journal(tmp_path, fsync=True)
+    journal.append([event("a", RAISED, 0.0)])
+    journal.close()
+    assert journal.errors == 1
