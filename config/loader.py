@@ -2,7 +2,8 @@
 
 Layers, the later one wins: schema defaults, the profile's TOML, the user's file, `WATCHKEEPER_SECTION__KEY`
 variables, `overrides`. Each layer is checked by itself, so a problem names where it was written; rules between
-keys are checked on the result. Called by `run`, `replay`, `check-config` and whoever needs a Config.
+keys are checked on the result, rules within a table of an array on that table. Called by `run`, `replay`,
+`check-config` and whoever needs a Config.
 """
 
 from __future__ import annotations
@@ -11,9 +12,10 @@ import json
 import os
 import re
 import tomllib
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from difflib import SequenceMatcher, get_close_matches
+from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -22,7 +24,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from watchkeeper.config.schema import Config
-from watchkeeper.config.section import Setting, settings, spell, word_of
+from watchkeeper.config.section import Section, Setting, columns, settings, spell, word_of
 
 ENV_PREFIX = "WATCHKEEPER_"
 ENV_FILE = "WATCHKEEPER_CONFIG"
@@ -110,8 +112,12 @@ def profile_file(name: str) -> Path:
 
 @dataclass(slots=True)
 class _Found:
-    """What the layers say: good values by dotted key with their source, keys with a bad value, and problems."""
+    """What the layers say: good values by dotted key with their source, keys with a bad value, and problems.
 
+    `known` are the keys there are: those of the whole configuration, or those of one item of an array of tables.
+    """
+
+    known: Mapping[str, Setting] = field(default_factory=lambda: SETTINGS)
     values: dict[str, Any] = field(default_factory=dict)
     sources: dict[str, str] = field(default_factory=dict)
     refused: set[str] = field(default_factory=set)
@@ -126,9 +132,11 @@ class _Found:
                     self.take_table(value, at, source)
                 else:
                     message = f"expected a table, got {word_of(value)}"
-                    self.problems.append(Problem(source, key, _shown(value), message, f"[{key}] with {_names_in(at)}"))
-            elif key in SETTINGS:
-                self._take(SETTINGS[key], value, source, Setting.accept)
+                    self.problems.append(
+                        Problem(source, key, _shown(value), message, f"[{key}] with {self._names_in(at)}")
+                    )
+            elif key in self.known:
+                self._take(self.known[key], value, source, Setting.accept)
             else:
                 self._refuse_name(at, value, source)
 
@@ -147,12 +155,16 @@ class _Found:
                 )
 
     def _refuse_name(self, path: tuple[str, ...], value: Any, source: str) -> None:
-        parent, nearest = path[:-1], _nearest_key(path)
+        parent, nearest = path[:-1], _nearest_key(path, {**SETTINGS, **SECTIONS, **self.known})
         message = f"no such {'section' if isinstance(value, Mapping) else 'key'}"
         if parent:
             message += f" in [{_dotted(parent)}]"
         shown = _shown(value, SETTINGS.get(nearest))
-        self.problems.append(Problem(source, _dotted(path), shown, message, _names_in(parent), nearest))
+        self.problems.append(Problem(source, _dotted(path), shown, message, self._names_in(parent), nearest))
+
+    def _names_in(self, path: tuple[str, ...]) -> str:
+        depth = len(path)
+        return ", ".join(dict.fromkeys(s.path[depth] for s in self.known.values() if s.path[:depth] == path))
 
     def _take(self, setting: Setting, value: Any, source: str, read: Callable[[Setting, Any], Any]) -> None:
         key = setting.key
@@ -163,6 +175,24 @@ class _Found:
             self.refused.add(key)
             shown, nearest = _shown(value, setting), _nearest_choice(setting, value)
             self.problems.append(Problem(source, key, shown, str(error), setting.allowed, nearest))
+            return
+        if setting.table is not None:
+            for i, table in enumerate(self.values[key]):
+                self._check_item(setting.table, (*setting.path[:-1], f"{setting.path[-1]}[{i}]"), table, source)
+
+    def _check_item(self, kind: type[Section], path: tuple[str, ...], table: Mapping[str, Any], source: str) -> None:
+        """One table of an array: what is wrong in it as in any section, what is missing, and what clashes."""
+        own = {s.path[0]: replace(s, path=(*path, *s.path)) for s in columns(kind)}
+        item = _Found({s.key: s for s in own.values()})
+        item.take_table(table, path, source)
+        wrong = [(name, "missing") for name, s in own.items() if s.default is msgspec.NODEFAULT and name not in table]
+        wrong += kind(**{name: item.values.get(s.key, s.default) for name, s in own.items()}).clashes()
+        named = item.refused | {problem.suggestion for problem in item.problems}
+        for name, message in wrong:
+            if (key := own[name].key) not in named:
+                shown = _shown(table[name], own[name]) if name in table else ""
+                item.problems.append(Problem(source, key, shown, message, own[name].allowed))
+        self.problems += item.problems
 
 
 def _broken_rules(values: dict[str, Any], sources: dict[str, str], found: _Found) -> Iterator[Problem]:
@@ -236,13 +266,8 @@ def _nested(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def _dotted(path: tuple[str, ...]) -> str:
-    """A path as a TOML key; a part that is not a bare key is quoted."""
-    return ".".join(part if re.fullmatch(r"[A-Za-z0-9_-]+", part) else json.dumps(part) for part in path)
-
-
-def _names_in(path: tuple[str, ...]) -> str:
-    depth = len(path)
-    return ", ".join(dict.fromkeys(s.path[depth] for s in SETTINGS.values() if s.path[:depth] == path))
+    """A path as a TOML key; a part is quoted unless it is a bare key or an item of an array."""
+    return ".".join(part if re.fullmatch(r"[A-Za-z0-9_-]+(\[\d+])?", part) else json.dumps(part) for part in path)
 
 
 def _shown(value: Any, setting: Setting | None = None) -> str:
@@ -264,16 +289,20 @@ def _nearest_choice(setting: Setting, value: Any) -> str:
     return f'"{close[0]}"' if close else ""
 
 
-def _nearest_key(path: tuple[str, ...]) -> str:
+def _nearest_key(path: tuple[str, ...], known: Iterable[str]) -> str:
     """The valid key most like an unknown one, wherever it is; of several alike, the one in the likeliest section."""
     name, wanted = path[-1].lower(), _dotted(path)
+    alike = {key: _likeness(name, key.rpartition(".")[2]) for key in known}
+    best = max(alike.values())
+    if best < 0.6:
+        return ""
+    return max((key for key in alike if alike[key] == best), key=lambda key: _likeness(wanted, key))
 
-    def likeness(key: str) -> tuple[float, float]:
-        alike = SequenceMatcher(None, name, key.rpartition(".")[2]).ratio()
-        return (alike if alike >= 0.6 else 0.0), SequenceMatcher(None, wanted, key).ratio()
 
-    best = max((*SETTINGS, *SECTIONS), key=likeness)
-    return best if likeness(best)[0] else ""
+# a script that writes a thousand tables misspells a thousand keys alike
+@lru_cache(4096)
+def _likeness(one: str, other: str) -> float:
+    return SequenceMatcher(None, one, other).ratio()
 
 
 def _nearest_variable(name: str) -> str:

@@ -12,10 +12,12 @@ from collections.abc import Iterable, Iterator
 from operator import attrgetter
 from typing import Any
 
+from msgspec import NODEFAULT
+
 from watchkeeper.config.detectors import Debounce, Detectors
 from watchkeeper.config.loader import SECTIONS, SETTINGS, profile_file
 from watchkeeper.config.schema import Config
-from watchkeeper.config.section import Setting, settings, spell
+from watchkeeper.config.section import Section, Setting, columns, settings, spell
 
 _INTRO = """\
 # Configuration
@@ -35,7 +37,8 @@ Later layers win: defaults, profile, your file, environment, command line.
 ## Environment
 
 A key of the file is also a variable: `WATCHKEEPER_`, then the levels in capitals with two underscores between them.
-Arrays are separated by commas, flags are `true` or `false`.
+Arrays are separated by commas, flags are `true` or `false`. Tables in double brackets, `[[...]]`, are for the
+file only.
 
 ```
 WATCHKEEPER_BROKER__URL=mqtt://broker.local:1883
@@ -60,13 +63,17 @@ def reference_markdown() -> str:
     for name in SECTIONS:
         own = [s for s in SETTINGS.values() if s.path[:-1] == tuple(name.split("."))]
         if own and not name.endswith(".debounce"):
-            parts += [f"## `[{name}]`\n", f"{_about(name)}\n", _table(own)]
+            parts += [f"## `[{name}]`\n", f"{_about(type(attrgetter(name)(Config())))}\n", _table(own)]
+            for s in own:
+                if s.table is not None:
+                    parts += [f"## `[[{s.key}]]`\n", f"{_about(s.table)}\n", _table(columns(s.table))]
     return "\n".join([*parts, _debounce()])
 
 
 def config_toml(config: Config, *, secrets: bool = False) -> str:
     """A configuration as TOML with units in comments; secrets are left out unless asked for."""
     lines: list[str] = []
+    last: list[str] = []  # arrays of tables: a key of the section below one would belong to the array
     section: tuple[str, ...] = ()
     for setting in SETTINGS.values():
         if setting.path[:-1] != section:
@@ -75,9 +82,17 @@ def config_toml(config: Config, *, secrets: bool = False) -> str:
         value = attrgetter(setting.key)(config)
         if setting.secret and value and not secrets:
             lines.append(f"# {setting.path[-1]} is set, and not shown")
+        elif setting.table is not None and value:
+            for item in value:
+                last += ["", f"[[{setting.key}]]"]
+                last += [_line(s, v) for s in columns(setting.table) if (v := getattr(item, s.key)) is not None]
         else:
-            lines.append(f"{setting.path[-1]} = {toml_value(value)}" + (f"  # {setting.unit}" if setting.unit else ""))
-    return "\n".join(lines) + "\n"
+            lines.append(_line(setting, value))
+    return "\n".join(lines + last) + "\n"
+
+
+def _line(setting: Setting, value: Any) -> str:
+    return f"{setting.path[-1]} = {toml_value(value)}" + (f"  # {setting.unit}" if setting.unit else "")
 
 
 def toml_value(value: Any) -> str:
@@ -91,8 +106,8 @@ def toml_value(value: Any) -> str:
     return spell(value) if isinstance(value, int) else repr(value)
 
 
-def _about(section: str) -> str:
-    return (type(attrgetter(section)(Config())).__doc__ or "").strip()
+def _about(section: type[Section]) -> str:
+    return " ".join((section.__doc__ or "").split())
 
 
 def _row(*cells: str) -> str:
@@ -101,8 +116,12 @@ def _row(*cells: str) -> str:
 
 def _table(rows: Iterable[Setting]) -> str:
     lines = [_row("key", "default", "allowed", "unit", "reason"), "|---|---|---|---|---|"]
-    lines += [_row(f"`{s.path[-1]}`", f"`{toml_value(s.default)}`", s.span, s.unit, s.reason) for s in rows]
+    lines += [_row(f"`{s.path[-1]}`", _default(s.default), s.span, s.unit, s.reason) for s in rows]
     return "\n".join(lines) + "\n"
+
+
+def _default(value: Any) -> str:
+    return "required" if value is NODEFAULT else "none" if value is None else f"`{toml_value(value)}`"
 
 
 def _profiles() -> str:
@@ -126,7 +145,7 @@ def _debounce() -> str:
     names = list(_debounced())
     lines = [
         "## `[detectors.<name>.debounce]`\n",
-        f"{(Debounce.__doc__ or '').strip()} Each detector has its own defaults:\n",
+        f"{_about(Debounce)} Each detector has its own defaults:\n",
         _row("key", *(f"`{name}`" for name in names), "allowed", "unit", "reason"),
         "|---" * (len(names) + 4) + "|",
     ]

@@ -1,18 +1,21 @@
 """The pieces that settings are made of: a section, and what is said about each key (range, unit, reason).
 
 `settings()` reads a section's annotations back as a flat table of `Setting`s. The loader checks values with it,
-the reference and the command line print it.
+the reference and the command line print it. A section may also be the item of an array of tables: the array is one
+`Setting`, and `columns()` are those of its items.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
+from functools import cache
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from msgspec import Meta, Struct
+from msgspec.structs import fields
 
 
 def about(unit: str, reason: str, *, ge: float | None = None, le: float | None = None) -> Meta:
@@ -25,11 +28,20 @@ def text(reason: str, *, pattern: str | None = None, form: str = "", secret: boo
     return Meta(description=reason, pattern=pattern, extra={"unit": "", "form": form, "secret": secret})
 
 
+def tables(reason: str, *, at_most: int) -> Meta:
+    """The reason of an array of tables, and how many it may hold."""
+    return Meta(description=reason, max_length=at_most)
+
+
 Flag = Annotated[bool, text("on or off")]
 
 
 class Section(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """A table of the TOML file. Unknown keys are errors: a misspelt threshold must not pass silently."""
+
+    def clashes(self) -> Iterable[tuple[str, str]]:
+        """For an item of an array of tables: the rules between its keys that it breaks, as key to blame and reason."""
+        return ()
 
 
 # How each type is called in messages. TOML's own words, except that "string" is "text".
@@ -58,7 +70,8 @@ def spell(number: float) -> str:
 class Setting:
     """One key: where it is, what it may hold, and why it is there.
 
-    `kind` is the type of its value; a `tuple` holds any number of the `choices`.
+    `kind` is the type of its value; a `tuple` holds any number of the `choices`, or up to `high` of the `table`. The
+    default of a key that must be given is msgspec.NODEFAULT, that of one that may be absent None.
     """
 
     path: tuple[str, ...]
@@ -72,6 +85,7 @@ class Setting:
     pattern: str = ""
     form: str = ""
     secret: bool = False
+    table: type[Section] | None = None
 
     @property
     def key(self) -> str:
@@ -88,6 +102,8 @@ class Setting:
         """The same without the unit, for tables that have a column for it."""
         if self.kind in (int, float):
             return f"{spell(self.low)} to {spell(self.high)}"
+        if self.table is not None:
+            return f"up to {spell(self.high)} tables [[{self.key}]]"
         if self.choices:
             listed = ", ".join(f'"{choice}"' for choice in self.choices)
             return f"an array of {listed}" if self.kind is tuple else listed
@@ -105,9 +121,7 @@ class Setting:
         elif isinstance(value, str):
             self._accept_text(value)
         elif isinstance(value, tuple):
-            for item in value:
-                if item not in self.choices:
-                    raise ValueError(f"{item!r:.40} is not a valid choice")
+            self._accept_array(value)
         return value
 
     def _accept_number(self, value: float) -> None:
@@ -127,8 +141,19 @@ class Setting:
         if self.pattern and not re.search(self.pattern, value):
             raise ValueError("does not have the right form")
 
+    def _accept_array(self, value: tuple[object, ...]) -> None:
+        if len(value) > self.high:
+            raise ValueError(f"too many: {len(value)}")
+        for item in value:
+            if self.table is not None and not isinstance(item, Mapping):
+                raise ValueError(f"expected an array of tables, got {word_of(item)} in it")
+            if self.table is None and item not in self.choices:
+                raise ValueError(f"{item!r:.40} is not a valid choice")
+
     def parse(self, written: str) -> Any:
         """The value that an environment variable means; arrays are separated by commas."""
+        if self.table is not None:
+            raise ValueError("an array of tables can only be set in the file")
         if self.kind is str:
             return self.accept(written)
         word = written.strip()
@@ -161,19 +186,33 @@ def _settings(defaults: Section, path: tuple[str, ...]) -> Iterator[Setting]:
             yield _setting((*path, name), hint, default)
 
 
+@cache
+def columns(table: type[Section]) -> tuple[Setting, ...]:
+    """The keys of a section that is the item of an array of tables: a flat one, where some keys must be given."""
+    hints = get_type_hints(table, include_extras=True)
+    return tuple(_setting((f.name,), hints[f.name], f.default) for f in fields(table))
+
+
 def _setting(path: tuple[str, ...], hint: Any, default: object) -> Setting:
+    if get_origin(hint) is Union:  # a key that may be absent: X | None
+        hint = get_args(hint)[0]
     kind, *metas = get_args(hint) if get_origin(hint) is Annotated else (hint,)
     if not metas:
         raise TypeError(f"{'.'.join(path)}: no reason given")
     meta: Meta = metas[-1]
     extra = meta.extra or {}
     choices: tuple[str, ...] = ()
+    table: type[Section] | None = None
     if get_origin(kind) is Literal:
         kind, choices = str, get_args(kind)
     elif get_origin(kind) is tuple:
-        kind, choices = tuple, get_args(get_args(kind)[0])
+        item = get_args(kind)[0]
+        kind, choices = tuple, get_args(item)
+        table = None if choices else item
+    if table is not None:
+        columns(table)  # what is wrong with the items shows when the schema is read, not when a file has some
     if kind not in (bool, int, float, str, tuple):
-        raise TypeError(f"{'.'.join(path)}: settings are flags, numbers, text, choices or tuples of choices")
+        raise TypeError(f"{'.'.join(path)}: settings are flags, numbers, text, choices, or tuples of choices or tables")
     if kind in (int, float) and (meta.ge is None or meta.le is None):
         raise TypeError(f"{'.'.join(path)}: every number needs a range")
     return Setting(
@@ -183,9 +222,10 @@ def _setting(path: tuple[str, ...], hint: Any, default: object) -> Setting:
         unit=extra.get("unit", ""),
         reason=meta.description or "",
         low=-math.inf if meta.ge is None else meta.ge,
-        high=math.inf if meta.le is None else meta.le,
+        high=next((limit for limit in (meta.le, meta.max_length) if limit is not None), math.inf),
         choices=choices,
         pattern=meta.pattern or "",
         form=extra.get("form", ""),
         secret=extra.get("secret", False),
+        table=table,
     )

@@ -106,13 +106,13 @@ class AlarmBook:
         )
         return self._keep(event)
 
-    def still(self, finding: Finding) -> AlarmEvent | None:
-        """Fresh evidence for an active alarm: an update when it got more severe, or when it is time to repeat it."""
+    def still(self, finding: Finding, *, news: bool = False) -> AlarmEvent | None:
+        """Fresh evidence for an active alarm: an update when it is news, got worse, or it is time to repeat it."""
         last = self.active.get((finding.kind, finding.subjects))
         if last is None:
             return None
         worse = SEVERITIES.index(finding.severity) > SEVERITIES.index(last.severity)
-        if not worse and finding.t - last.t < self.update_s:
+        if not (news or worse) and finding.t - last.t < self.update_s:
             return None
         return self._keep(self._next(last, UPDATED, finding))
 

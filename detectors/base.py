@@ -11,16 +11,17 @@ no randomness without a fixed seed: the same windows give the same bytes.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Protocol, TypeVar
+from typing import Any, ClassVar, Literal, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
 from watchkeeper.config.schema import Config
-from watchkeeper.streams.batch import F8, I4, I8, U1
+from watchkeeper.streams.batch import F8, I4, I8, U1, Bool
 from watchkeeper.streams.fleet import Fleet, Samples
 from watchkeeper.streams.messages import Kind
 
 SEVERITIES: tuple[str, ...] = ("advisory", "caution", "warning")
+Subject = Literal["vehicle", "pair", "place"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,11 +36,14 @@ class Window:
 class Evidence:
     """Scores of one alarm kind: one row per subject and measurement epoch, sorted by (subject, epoch).
 
-    `a` (and for pairs `b`) are slots. `t` is when the statement holds, `epoch` when its newest measurement was
+    Subjects are vehicles (`a` is a slot), pairs (`a` and `b` are) or places (`a` is an index into `places`, the
+    names). `t` is when the statement holds, `epoch` when its newest measurement was
     made: the debouncer counts a subject's row only if its epoch is newer than the last one counted, so a
     measurement used twice is one piece of evidence. A row is anomalous when score >= threshold.
     `sparse` evidence names only the anomalous subjects: whoever is missing is at score 0 now.
-    `numbers` goes into the alarm's evidence; bit i of `cause_bits` says that `causes[i]` applies.
+    `numbers` goes into the alarm's evidence, and so does a row's entry of `details`, for what is no number; bit i of
+    `cause_bits` says that `causes[i]` applies. Rows that are `news` are told at once if their alarm is active.
+    `ended`: names of places that are no more, each with the reason that its alarm will give.
     """
 
     kind: str
@@ -54,6 +58,10 @@ class Evidence:
     causes: tuple[str, ...] = ()
     cause_bits: I8 | None = None
     sparse: bool = False
+    places: tuple[str, ...] = ()
+    details: tuple[dict[str, Any], ...] = ()
+    news: Bool | None = None
+    ended: dict[str, str] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.a)
@@ -67,8 +75,8 @@ class Detector(Protocol):
     kinds: ClassVar[tuple[str, ...]]
     """The alarm kinds it gives evidence for; each has a config section of that name with a debounce rule."""
 
-    pairs: ClassVar[bool]
-    """Whether the subjects of its evidence are pairs of vehicles."""
+    subjects: ClassVar[Subject]
+    """What its evidence is about; see subjects.py."""
 
     def __init__(self, config: Config, fleet: Fleet) -> None: ...
 
@@ -94,6 +102,15 @@ class Detector(Protocol):
 
     def restore(self, state: dict[str, Any]) -> None:
         """Take over a snapshot."""
+        ...
+
+
+@runtime_checkable
+class PlaceDetector(Detector, Protocol):
+    """A detector whose subjects are places: it names them, so after a restart it must know the names in use."""
+
+    def adopt(self, place: str, t_onset: float, t: float, evidence: dict[str, Any]) -> None:
+        """An alarm about this place was active at t, with this evidence; called before the first `step`."""
         ...
 
 

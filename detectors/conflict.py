@@ -1,11 +1,13 @@
-"""conflict and los: pairs of aircraft that will lose separation within the horizon, and pairs that have lost it.
+"""conflict and los: pairs of aircraft that will probably lose separation within the horizon, and that have lost it.
 
-At each tick every aircraft that is flying and was heard lately is carried along its geodesic from its own report
-to the tick's time, position and altitude each by its own age; cpa_scan.py then finds the pairs. This file decides
-who takes part and puts the result into evidence. Nothing is remembered from tick to tick.
+At each tick every aircraft whose track can be believed (tracks.py) and that is flying is carried along its geodesic
+from its own report to the tick's time, position and altitude each by its own age. cpa_scan.py finds the pairs that
+come close on a straight line, encounter.py judges how probably they lose separation. This file decides who takes
+part and puts the result into evidence.
 
-Evidence of both kinds is sparse, its rows sorted by the two ids. Score: separation minimum over DCPA (at most
-SCORE_MAX), so 1 is the boundary and larger is closer. `conflict` contains the pairs of `los` too.
+Evidence of both kinds is sparse, its rows sorted by the two ids. Score of `conflict`: the probability, from WORTH up;
+of `los`, which is exact and not a prediction: separation minimum over distance. `conflict` contains the pairs of
+`los` too, at probability 1.
 """
 
 from __future__ import annotations
@@ -16,9 +18,13 @@ from typing import Any, ClassVar
 import numpy as np
 
 from watchkeeper.config.schema import Config
-from watchkeeper.detectors.base import Evidence, Window, full, register
-from watchkeeper.detectors.cpa import state_of
+from watchkeeper.detectors import tracks
+from watchkeeper.detectors.base import Evidence, Subject, Window, full, register
+from watchkeeper.detectors.cpa import ALT_FT, CLIMB_FTS, LEVEL_S, SEPARATION_M, VERTICAL_FT, state_of
 from watchkeeper.detectors.cpa_scan import DCPA_M, LOST, NOW_M, RESULT, T_IN_S, T_OUT_S, TCPA_S, VSEP_FT, Minima, Scan
+from watchkeeper.detectors.encounter import AGE_S, FREE, MOTION, TURN_RADS, judge
+from watchkeeper.detectors.tracks import Tracks
+from watchkeeper.detectors.zones import Zones, minima_at
 from watchkeeper.streams.batch import F8, I4, I8, Bool
 from watchkeeper.streams.fleet import Fleet
 from watchkeeper.streams.geo import KT_MS, NM_M
@@ -26,13 +32,17 @@ from watchkeeper.streams.kernels import njit
 from watchkeeper.streams.messages import COLUMN, Kind
 
 SCORE_MAX = 1000.0
-# One report may be a ghost (a wrong address, a decoding error); two of the same aircraft are a track.
+# One report may be a ghost (a wrong address, a decoding error); two that agree are a track.
 MIN_REPORTS = 2
+# Pairs that a straight line keeps apart by up to this much are judged as well, and less probable ones are not named.
+MARGIN_M, MARGIN_FT, WORTH = 1852.0, 200.0, 0.05
+# An aircraft levels off at a whole level when its climb has fallen to this share of what it was, this close to it.
+CAPTURE_SHARE, CAPTURE_FT, LEVELS_FT = 0.7, 200.0, 1000.0
+# Slower climbs are noise.
+STEADY_FPM = 200.0
 
 _WARNING = 2
-_LAT, _LON, _ALT, _GS, _TRK, _VS, _GROUND = (
-    COLUMN[Kind.ADSB][name] for name in ("lat", "lon", "alt_ft", "gs_kt", "trk_deg", "vs_fpm", "on_ground")
-)
+_GROUND, _SELECTED = (COLUMN[Kind.ADSB][name] for name in ("on_ground", "sel_alt_ft"))
 
 
 @register
@@ -41,12 +51,15 @@ class Conflict:
 
     name: ClassVar[str] = "conflict"
     kinds: ClassVar[tuple[str, ...]] = ("conflict", "los")
-    pairs: ClassVar[bool] = True
+    subjects: ClassVar[Subject] = "pair"
 
     def __init__(self, config: Config, fleet: Fleet) -> None:
         self._fleet = fleet
+        self._tracks = Tracks(fleet.capacity)
+        self._motion: F8 = np.zeros((fleet.capacity, MOTION))
+        self._row_of: I4 = np.zeros(fleet.capacity, np.int32)
         self._rank: I4 = np.zeros(fleet.capacity, np.int32)
-        self._gauges = _figures(np.empty((0, RESULT)), 0, 0)
+        self._gauges = _figures(np.empty((0, RESULT)), np.empty(0), 0, 0)
         self._scan = Scan(fleet.capacity, config.detectors.conflict.max_pairs)
         self.retune(config)
 
@@ -54,28 +67,44 @@ class Conflict:
         """Take new thresholds."""
         c = self._config = config.detectors.conflict
         self._los_enabled = config.detectors.los.enabled
-        self._minima = Minima(c.horizon_s, c.separation_nm * NM_M, c.vertical_ft)
+        self._zones = Zones(c.zones)
+        vertical_ft = c.vertical_ft - c.altitude_step_ft
+        self._minima = Minima(c.horizon_s, c.separation_nm * NM_M, vertical_ft, MARGIN_M, MARGIN_FT)
         if len(self._scan.pair_a) != c.max_pairs:
             self._scan = Scan(self._fleet.capacity, c.max_pairs)
 
     def step(self, window: Window) -> list[Evidence]:
-        """Find the pairs at the window's end."""
-        fleet, scan, c = self._fleet, self._scan, self._config
+        """Take in the reports and find the pairs at the window's end."""
+        fleet, scan, c, m = self._fleet, self._scan, self._config, self._minima
         adsb = Kind.ADSB
+        if (samples := window.samples.get(adsb)) is not None:
+            self._tracks.update(samples)
         n = _take_part(
-            window.t, fleet.high, fleet.value[adsb], fleet.value_t[adsb], fleet.count[adsb],
-            c.max_age_s, c.min_gs_kt, c.assume_same_level, 0.5 * c.horizon_s, scan.slot, scan.state,
+            window.t, fleet.high, self._tracks.rows, fleet.value[adsb], fleet.value_t[adsb],
+            c.max_age_s, c.min_gs_kt, c.assume_same_level, 0.5 * c.horizon_s, self._zones.table, c.altitude_step_ft,
+            scan.slot, scan.state, self._motion, self._row_of,
         )  # fmt: skip
-        found = scan.run(n, self._minima)
+        found = scan.run(n, m)
         a, b, rows = self._by_id(scan.pair_a[:found], scan.pair_b[:found])
         result: F8 = scan.result[rows]
+        probability, when_s = np.empty(found), np.empty(found)
+        judge(
+            a, b, self._row_of, scan.state, self._motion, m.horizon_s, m.separation_m, m.vertical_ft,
+            c.turn_hold_s, c.level_off, c.act_s, probability, when_s,
+        )  # fmt: skip
         lost: Bool = result[:, LOST] == 1.0
-        self._gauges = _figures(result, scan.overflow, n)
+        probability[lost] = 1.0
+        self._gauges = _figures(result, probability, scan.overflow, n)
         evidence = []
         if c.enabled:
-            evidence.append(self._evidence("conflict", window.t, a, b, result))
+            worth: Bool = probability >= WORTH
+            severity = self._severity(result[worth], when_s[worth])
+            ev = self._evidence("conflict", window.t, a[worth], b[worth], result[worth], probability[worth], severity)
+            evidence.append(ev)
         if self._los_enabled:
-            evidence.append(self._evidence("los", window.t, a[lost], b[lost], result[lost]))
+            closeness = np.minimum(m.separation_m / np.maximum(result[lost, NOW_M], 1e-9), SCORE_MAX)
+            severity = full(int(lost.sum()), _WARNING)
+            evidence.append(self._evidence("los", window.t, a[lost], b[lost], result[lost], closeness, severity))
         return evidence
 
     def _by_id(self, a: I4, b: I4) -> tuple[I4, I4, I8]:
@@ -88,30 +117,29 @@ class Conflict:
         rows = np.lexsort((rank[second], rank[first]))
         return first[rows], second[rows], rows
 
-    def _evidence(self, kind: str, t: float, a: I4, b: I4, result: F8) -> Evidence:
-        c, last_t, n = self._config, self._fleet.last_t[Kind.ADSB], len(a)
-        t_in, dcpa_m = result[:, T_IN_S], result[:, DCPA_M]
-        if kind == "los":
-            severity = np.full(n, _WARNING, np.uint8)
-        else:
-            severity = (t_in < c.caution_s).astype(np.uint8)
-            severity[t_in < c.warning_s] = _WARNING
+    def _severity(self, result: F8, when_s: F8) -> F8:
+        """By the time to loss of separation: the straight line's, or where that sees none, that of the prediction."""
+        t_loss = np.where(np.isnan(result[:, T_IN_S]), when_s, result[:, T_IN_S])
+        return np.where(t_loss < self._config.warning_s, _WARNING, np.where(t_loss < self._config.caution_s, 1, 0))
+
+    def _evidence(self, kind: str, t: float, a: I4, b: I4, result: F8, score: F8, severity: F8) -> Evidence:
+        last_t, n = self._fleet.last_t[Kind.ADSB], len(a)
         return Evidence(
             kind=kind,
             a=a,
             b=b,
             t=full(n, t),
             epoch=np.maximum(last_t[a], last_t[b]),
-            score=np.minimum(self._minima.separation_m / np.maximum(dcpa_m, 1e-9), SCORE_MAX),
-            threshold=full(n, 1.0),
-            severity=severity,
+            score=score,
+            threshold=full(n, self._config.probability if kind == "conflict" else 1.0),
+            severity=severity.astype(np.uint8),
             numbers={
                 "tcpa_s": result[:, TCPA_S],
-                "dcpa_nm": dcpa_m / NM_M,
-                "dcpa_m": dcpa_m,
+                "dcpa_nm": result[:, DCPA_M] / NM_M,
+                "dcpa_m": result[:, DCPA_M],
                 "vsep_ft": result[:, VSEP_FT],
                 "sep_nm": result[:, NOW_M] / NM_M,
-                "t_los_s": t_in,
+                "t_los_s": result[:, T_IN_S],
                 "t_out_s": result[:, T_OUT_S],
                 "los": result[:, LOST],
             },
@@ -119,26 +147,30 @@ class Conflict:
         )
 
     def forget(self, slots: I4) -> None:
-        """Nothing is kept per slot."""
+        """Clear the tracks of these slots."""
+        self._tracks.forget(slots)
 
     def gauges(self) -> dict[str, float]:
-        """Smallest TCPA and DCPA among the pairs now (NaN: no pair), and counts of pairs and aircraft."""
+        """Smallest TCPA and DCPA, largest probability (NaN: no pair), and counts of pairs and aircraft."""
         return self._gauges
 
     def snapshot(self) -> dict[str, Any]:
-        """Nothing is kept from tick to tick."""
-        return {}
+        """The tracks."""
+        return self._tracks.snapshot(self._fleet.high)
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Nothing is kept from tick to tick."""
+        """Take over a snapshot."""
+        self._tracks.restore(state)
 
 
-def _figures(result: F8, overflow: int, aircraft: int) -> dict[str, float]:
-    some = len(result) > 0
+def _figures(result: F8, probability: F8, overflow: int, aircraft: int) -> dict[str, float]:
+    close = ~np.isnan(result[:, T_IN_S])
+    some = bool(close.any())
     return {
-        "tcpa_min_s": float(result[:, TCPA_S].min()) if some else math.nan,
-        "dcpa_min_m": float(result[:, DCPA_M].min()) if some else math.nan,
-        "pairs": float(len(result) + overflow),
+        "tcpa_min_s": float(result[close, TCPA_S].min()) if some else math.nan,
+        "dcpa_min_m": float(result[close, DCPA_M].min()) if some else math.nan,
+        "probability_max": float(probability.max()) if len(probability) else math.nan,
+        "pairs": float(close.sum() + overflow),
         "pairs_los": float(result[:, LOST].sum()),
         "pairs_overflow": float(overflow),
         "aircraft": float(aircraft),
@@ -147,29 +179,63 @@ def _figures(result: F8, overflow: int, aircraft: int) -> dict[str, float]:
 
 @njit(cache=True)
 def _take_part(
-    t: float, high: int, value: F8, value_t: F8, count: I8, max_age_s: float, min_gs_kt: float, assume_same_level: bool,
-    half_horizon_s: float, slot: I4, state: F8,
+    t: float, high: int, track: F8, value: F8, value_t: F8, max_age_s: float, min_gs_kt: float,
+    assume_same_level: bool, half_horizon_s: float, zones: F8, altitude_step_ft: float,
+    slot: I4, state: F8, motion: F8, row_of: I4,
 ) -> int:  # fmt: skip
-    """Fill slot and state with the aircraft that can be in conflict at time t; returns how many."""
+    """Fill slot, state and motion with the aircraft that can be in conflict at time t; returns how many."""
     n = 0
     oldest = t - max_age_s
     for s in range(high):
-        if count[s] < MIN_REPORTS or value_t[_LAT, s] < oldest or value_t[_GS, s] < oldest or value_t[_TRK, s] < oldest:
+        row = track[s]
+        if not (row[tracks.TRUSTED] >= MIN_REPORTS and row[tracks.T] >= oldest and row[tracks.T_VEL] >= oldest):
             continue
-        level_known = value_t[_ALT, s] >= oldest
+        level_known = row[tracks.T_ALT] >= oldest
         if not (level_known or assume_same_level):
             continue
-        gs_kt = value[_GS, s]
-        parked = value[_GROUND, s] == 1.0 if value_t[_GROUND, s] >= oldest else gs_kt < min_gs_kt
+        gs_ms = row[tracks.GS_MS]
+        parked = value[_GROUND, s] == 1.0 if value_t[_GROUND, s] >= oldest else gs_ms < min_gs_kt * KT_MS
         if parked:
             continue
-        row = state[n]
-        state_of(
-            value[_LAT, s], value[_LON, s], value[_TRK, s], gs_kt * KT_MS, t - value_t[_LAT, s] + half_horizon_s, row
-        )
-        climb_fts = value[_VS, s] / 60.0 if value_t[_VS, s] >= oldest else 0.0
-        row[6] = value[_ALT, s] + climb_fts * (t - value_t[_ALT, s]) if level_known else math.nan
-        row[7] = climb_fts
+        age_s = t - row[tracks.T]
+        out = state[n]
+        state_of(row[tracks.LAT], row[tracks.LON], row[tracks.TRK_DEG], gs_ms, age_s + half_horizon_s, out)
+        climb_fpm = row[tracks.VS_FPM] if row[tracks.T_VS] >= oldest else 0.0
+        out[ALT_FT], out[CLIMB_FTS], out[LEVEL_S] = math.nan, climb_fpm / 60.0, math.inf
+        motion[n, FREE] = 0.0
+        if level_known:
+            selected_ft = value[_SELECTED, s] if value_t[_SELECTED, s] >= oldest else math.nan
+            _level_off(row, t, selected_ft, out, motion[n])
+        separation_m, vertical_ft = minima_at(row[tracks.LAT], row[tracks.LON], out[ALT_FT], zones)
+        out[SEPARATION_M], out[VERTICAL_FT] = separation_m, vertical_ft - altitude_step_ft
+        turn_dps = row[tracks.TURN_DPS]
+        motion[n, TURN_RADS] = math.radians(turn_dps) if abs(turn_dps) >= tracks.STRAIGHT_DPS else 0.0
+        motion[n, AGE_S] = age_s
         slot[n] = s
+        row_of[s] = n
         n += 1
     return n
+
+
+@njit(cache=True)
+def _level_off(row: F8, t: float, selected_ft: float, out: F8, motion: F8) -> None:
+    """Altitude now, and where a climb or descent will end: at the selected altitude, or at the one being captured."""
+    since_s = t - row[tracks.T_ALT]
+    climb_fts, alt_ft = out[CLIMB_FTS], row[tracks.ALT_FT]
+    end_ft = math.nan
+    if abs(climb_fts) * 60.0 >= STEADY_FPM:
+        motion[FREE] = 1.0
+        if (selected_ft - alt_ft) * climb_fts > 0.0:
+            end_ft = selected_ft
+            motion[FREE] = 0.0
+        elif 0.0 < 60.0 * climb_fts / row[tracks.VS_SLOW_FPM] < CAPTURE_SHARE:
+            levels = alt_ft / LEVELS_FT
+            level_ft = LEVELS_FT * (math.ceil(levels) if climb_fts > 0.0 else math.floor(levels))
+            if abs(level_ft - alt_ft) <= CAPTURE_FT:
+                end_ft = level_ft
+    if not math.isnan(end_ft):
+        until_s = (end_ft - alt_ft) / climb_fts
+        out[ALT_FT] = alt_ft + climb_fts * min(since_s, until_s)
+        out[LEVEL_S] = max(0.0, until_s - since_s)
+    else:
+        out[ALT_FT] = alt_ft + climb_fts * since_s

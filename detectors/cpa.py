@@ -6,10 +6,12 @@ Horizontal motion is a constant ground speed along the geodesic, at height 0, in
 A geodesic there obeys r'' = -(V.DV / r.DDr) D r with D = diag(1, 1, a2/b2), so its power series in time follows
 from position and velocity by multiplications alone: no angle is ever computed and there is nothing special about
 poles or the antimeridian. Up to REACH_M from its centre the series is good to a micrometre; longer predictions are
-cut into pieces. Horizontal distance is the geodesic one. Vertical motion is linear and stays in feet.
+cut into pieces. Horizontal distance is the geodesic one. Vertical motion is linear up to a level-off, and stays in
+feet.
 
-A state is eight numbers: x, y, z [m] and vx, vy, vz [m/s] at the middle of the horizon, then altitude [ft] (NaN:
-unknown, which separates from nobody) at the start of the horizon and climb [ft/s].
+A state is eleven numbers: x, y, z [m] and vx, vy, vz [m/s] at the middle of the horizon; altitude [ft] (NaN: unknown,
+which separates from nobody) at the start of the horizon, climb [ft/s], and the seconds until it levels off (inf:
+never); and the minima that hold where the aircraft is, separation [m] and vertical [ft] (NaN: those of the scan).
 """
 
 from __future__ import annotations
@@ -22,7 +24,8 @@ from watchkeeper.streams.batch import F8
 from watchkeeper.streams.geo import WGS84_A_M, WGS84_E2
 from watchkeeper.streams.kernels import njit
 
-STATE = 8
+STATE = 11
+ALT_FT, CLIMB_FTS, LEVEL_S, SEPARATION_M, VERTICAL_FT = range(6, 11)
 TERMS = 6
 
 # A distance this close to the limit is on the limit, and on the limit is separated. The millimetre is far above the
@@ -187,14 +190,43 @@ def _crossing(gap: F8, g: float, limit_m: float, outside: float, inside: float) 
     return t
 
 
+@njit(cache=True, inline="always")
+def altitude_gap(a: F8, b: F8, t_s: float) -> float:
+    """How much higher a is than b after t_s seconds, in feet."""
+    return float(a[ALT_FT] - b[ALT_FT] + a[CLIMB_FTS] * min(t_s, a[LEVEL_S]) - b[CLIMB_FTS] * min(t_s, b[LEVEL_S]))
+
+
 @njit(cache=True)
-def vertical_window(dz_ft: float, climb_fts: float, limit_ft: float, horizon_s: float) -> tuple[float, float]:
-    """From when to when in [0, horizon] two aircraft are vertically too close; empty if the first is not smaller."""
-    limit_ft -= ON_LIMIT_FT
+def _while_linear(dz_ft: float, climb_fts: float, limit_ft: float, t0: float, t1: float) -> tuple[float, float]:
+    """When in [t0, t1] a gap of dz_ft at t0 that changes steadily is under the limit."""
     if climb_fts == 0.0 or math.isnan(dz_ft):
-        return (horizon_s, 0.0) if abs(dz_ft) >= limit_ft else (0.0, horizon_s)
-    t1, t2 = (-limit_ft - dz_ft) / climb_fts, (limit_ft - dz_ft) / climb_fts
-    return max(0.0, min(t1, t2)), min(horizon_s, max(t1, t2))
+        return (t1, t0) if abs(dz_ft) >= limit_ft else (t0, t1)
+    early, late = t0 + (-limit_ft - dz_ft) / climb_fts, t0 + (limit_ft - dz_ft) / climb_fts
+    return max(t0, min(early, late)), min(t1, max(early, late))
+
+
+@njit(cache=True)
+def vertical_window(a: F8, b: F8, limit_ft: float, horizon_s: float) -> tuple[float, float]:
+    """From when to when in [0, horizon] two aircraft are vertically too close; empty if the first is not smaller.
+
+    If they part and meet again, because one levels off before the other, the time between counts as too close.
+    """
+    limit_ft -= ON_LIMIT_FT
+    dz_ft = a[ALT_FT] - b[ALT_FT]
+    turn1, turn2 = min(a[LEVEL_S], b[LEVEL_S]), max(a[LEVEL_S], b[LEVEL_S])
+    if turn1 >= horizon_s or math.isnan(dz_ft):
+        return _while_linear(dz_ft, a[CLIMB_FTS] - b[CLIMB_FTS], limit_ft, 0.0, horizon_s)
+    first, last = horizon_s, 0.0
+    t0 = 0.0
+    for k in range(3):
+        t1 = min(turn1 if k == 0 else turn2 if k == 1 else horizon_s, horizon_s)
+        if t1 > t0:
+            climb_fts = (a[CLIMB_FTS] if t0 < a[LEVEL_S] else 0.0) - (b[CLIMB_FTS] if t0 < b[LEVEL_S] else 0.0)
+            w0, w1 = _while_linear(altitude_gap(a, b, t0), climb_fts, limit_ft, t0, t1)
+            if w0 < w1:
+                first, last = min(first, w0), w1
+            t0 = t1
+    return first, last
 
 
 @njit(cache=True)
@@ -207,7 +239,7 @@ def approach(
     time inside both minima within the horizon; both are NaN if there is none. It is symmetric in a and b.
     """
     limit_m = separation_m - ON_LIMIT_M
-    w0, w1 = vertical_window(a[6] - b[6], a[7] - b[7], vertical_ft, horizon_s)
+    w0, w1 = vertical_window(a, b, vertical_ft, horizon_s)
     v2a = a[3] * a[3] + a[4] * a[4] + a[5] * a[5]
     v2b = b[3] * b[3] + b[4] * b[4] + b[5] * b[5]
     pieces = 1 + int(math.sqrt(max(v2a, v2b)) * horizon_s / (2.0 * REACH_M))

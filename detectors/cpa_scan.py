@@ -21,7 +21,20 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from watchkeeper.detectors.cpa import ON_LIMIT_M, STATE, STILL_MS, TERMS, approach, vertical_window
+from watchkeeper.detectors.cpa import (
+    ALT_FT,
+    CLIMB_FTS,
+    LEVEL_S,
+    ON_LIMIT_M,
+    SEPARATION_M,
+    STATE,
+    STILL_MS,
+    TERMS,
+    VERTICAL_FT,
+    altitude_gap,
+    approach,
+    vertical_window,
+)
 from watchkeeper.streams.batch import F8, I4, I8
 from watchkeeper.streams.geo import WGS84_A_M, WGS84_B_M
 from watchkeeper.streams.kernels import njit
@@ -45,11 +58,17 @@ RESULT = 7
 
 @dataclass(frozen=True, slots=True)
 class Minima:
-    """What counts as lost separation, and how far ahead."""
+    """What counts as lost separation, and how far ahead.
+
+    An aircraft whose state says otherwise has its own; of a pair the larger ones hold. Pairs that miss the minima by
+    less than the margins are found too; their times of loss are NaN.
+    """
 
     horizon_s: float
     separation_m: float
     vertical_ft: float
+    margin_m: float = 0.0
+    margin_ft: float = 0.0
 
 
 class Scan:
@@ -62,7 +81,8 @@ class Scan:
     def __init__(self, capacity: int, max_pairs: int) -> None:
         buckets = _bucket_count(capacity)
         self.slot: I4 = np.empty(capacity, np.int32)
-        self.state: F8 = np.empty((capacity, STATE))
+        self.state: F8 = np.full((capacity, STATE), np.nan)
+        self.state[:, LEVEL_S] = np.inf
         self._key: I8 = np.empty(capacity, np.int64)
         self._bucket: I4 = np.empty(capacity, np.int32)
         self._start: I4 = np.empty(buckets + 1, np.int32)
@@ -80,14 +100,15 @@ class Scan:
 
     def run(self, n: int, minima: Minima) -> int:
         """Search the first n aircraft; returns how many pairs were found and stored."""
-        horizon_s, separation_m, vertical_ft = minima.horizon_s, minima.separation_m, minima.vertical_ft
+        m = minima
         mask = _bucket_count(n) - 1
-        levels = _sort(
-            n, horizon_s, separation_m, mask, self.slot, self.state, self._key, self._bucket, self._start,
+        levels, highest_ft = _sort(
+            n, m.horizon_s, m.separation_m, m.vertical_ft, m.margin_m, mask,
+            self.slot, self.state, self._key, self._bucket, self._start,
             self._sorted_slot, self._sorted_key, self._sorted_state, self._sorted_band,
         )  # fmt: skip
         found = _search(
-            n, horizon_s, separation_m, vertical_ft, mask, levels, self._start,
+            n, m.horizon_s, m.margin_m, m.margin_ft, highest_ft, mask, levels, self._start,
             self._sorted_slot, self._sorted_key, self._sorted_state, self._sorted_band,
             self._segment, self._near, self._gap, self.pair_a, self.pair_b, self.result,
         )  # fmt: skip
@@ -118,26 +139,32 @@ def _width(speed_ms: float, horizon_s: float, separation_m: float) -> float:
 
 @njit(cache=True)
 def _sort(
-    n: int, horizon_s: float, separation_m: float, mask: int, slot: I4, state: F8, key: I8, bucket: I4, start: I4,
+    n: int, horizon_s: float, separation_m: float, vertical_ft: float, margin_m: float, mask: int,
+    slot: I4, state: F8, key: I8, bucket: I4, start: I4,
     sorted_slot: I4, sorted_key: I8, sorted_state: F8, sorted_band: F4,
-) -> int:  # fmt: skip
-    """Give every aircraft its cell and sort by cell. Returns a bit mask of the levels in use.
+) -> tuple[int, float]:  # fmt: skip
+    """Give every aircraft its cell and sort by cell. Returns the levels in use (bits) and the largest vertical minimum.
 
     A key is level, x, y, z of the cell, _BITS bits for each coordinate. Afterwards bucket h is start[h]:start[h + 1].
     """
     fastest = 0.0
+    widest_m, highest_ft = separation_m, vertical_ft
     for i in range(n):
         fastest = max(fastest, state[i, 3] ** 2 + state[i, 4] ** 2 + state[i, 5] ** 2)
+        if not math.isnan(state[i, SEPARATION_M]):
+            widest_m = max(widest_m, state[i, SEPARATION_M])
+            highest_ft = max(highest_ft, state[i, VERTICAL_FT])
     fastest = math.sqrt(fastest)
+    reach_m = widest_m + margin_m
     base_m = max(
-        _width(min(fastest, FAST_MS), horizon_s, separation_m),
-        _width(fastest, horizon_s, separation_m) / (1 << (LEVELS - 1)),
+        _width(min(fastest, FAST_MS), horizon_s, reach_m),
+        _width(fastest, horizon_s, reach_m) / (1 << (LEVELS - 1)),
     )
     start[: mask + 2] = 0
     levels = 0
     for i in range(n):
         speed_ms = math.sqrt(state[i, 3] ** 2 + state[i, 4] ** 2 + state[i, 5] ** 2)
-        wanted_m = _width(speed_ms, horizon_s, separation_m)
+        wanted_m = _width(speed_ms, horizon_s, reach_m)
         level, width_m = 0, base_m
         while width_m < wanted_m and level < LEVELS - 1:
             level += 1
@@ -161,11 +188,14 @@ def _sort(
         sorted_key[at] = key[i]
         for c in range(STATE):
             sorted_state[at, c] = state[i, c]
-        alt0_ft, alt1_ft = state[i, 6], state[i, 6] + state[i, 7] * horizon_s
+        if math.isnan(state[i, SEPARATION_M]):
+            sorted_state[at, SEPARATION_M], sorted_state[at, VERTICAL_FT] = separation_m, vertical_ft
+        alt0_ft = state[i, ALT_FT]
+        alt1_ft = alt0_ft + state[i, CLIMB_FTS] * min(horizon_s, state[i, LEVEL_S])
         known = not math.isnan(alt0_ft)
         sorted_band[at, 0] = min(alt0_ft, alt1_ft) if known else -math.inf
         sorted_band[at, 1] = max(alt0_ft, alt1_ft) if known else math.inf
-    return levels
+    return levels, highest_ft
 
 
 @njit(cache=True)
@@ -220,13 +250,14 @@ def _neighbours(key: int, levels: int, mask: int, start: I4, segment: I8) -> int
 
 @njit(cache=True)
 def _search(
-    n: int, horizon_s: float, separation_m: float, vertical_ft: float, mask: int, levels: int, start: I4,
+    n: int, horizon_s: float, margin_m: float, margin_ft: float, highest_ft: float, mask: int, levels: int, start: I4,
     slot: I4, key: I8, state: F8, band: F4, segment: I8, near: I4, gap: F8, pair_a: I4, pair_b: I4, result: F8,
 ) -> int:  # fmt: skip
     """Walk the sorted aircraft, each against those after it in its cell and against the cells it touches."""
     half = 0.5 * horizon_s
     bend = _BEND * half * half
-    limit_m = separation_m + STILL_MS * horizon_s
+    slack_m = margin_m + STILL_MS * horizon_s
+    reach_ft = highest_ft + margin_ft + _BAND_SLACK_FT
     found, count, cell = 0, 0, -1
     for i in range(n):
         if key[i] != cell:
@@ -234,8 +265,8 @@ def _search(
             count = _neighbours(cell, levels, mask, start, segment)
         segment[0, 0] = i + 1
         # Altitude first. Written without a branch: whether a row passes cannot be predicted.
-        floor_ft = np.float32(band[i, 0] - vertical_ft - _BAND_SLACK_FT)
-        ceiling_ft = np.float32(band[i, 1] + vertical_ft + _BAND_SLACK_FT)
+        floor_ft = np.float32(band[i, 0] - reach_ft)
+        ceiling_ft = np.float32(band[i, 1] + reach_ft)
         passed = 0
         for k in range(count):
             key_lo, key_hi = segment[k, 2], segment[k, 3]
@@ -252,20 +283,25 @@ def _search(
             x, y, z = a[0] - b[0], a[1] - b[1], a[2] - b[2]
             u, v, w = a[3] - b[3], a[4] - b[4], a[5] - b[5]
             xx, xu, uu = x * x + y * y + z * z, x * u + y * v + z * w, u * u + v * v + w * w
-            margin_m = limit_m + bend * (a_v2 + b[3] * b[3] + b[4] * b[4] + b[5] * b[5])
-            # straight-line closest approach while vertically close
-            w0, w1 = vertical_window(a[6] - b[6], a[7] - b[7], vertical_ft, horizon_s)
-            t = min(max(-xu / uu if uu > 0.0 else 0.0, w0 - half), w1 - half)
-            if w0 >= w1 or xx + t * (2.0 * xu + t * uu) >= margin_m * margin_m:
+            separation_m = max(a[SEPARATION_M], b[SEPARATION_M])
+            vertical_ft = max(a[VERTICAL_FT], b[VERTICAL_FT])
+            limit_m = separation_m + slack_m + bend * (a_v2 + b[3] * b[3] + b[4] * b[4] + b[5] * b[5])
+            # straight-line closest approach, at any time and then while vertically close: most fail the first already
+            t = min(max(-xu / uu if uu > 0.0 else 0.0, -half), half)
+            if xx + t * (2.0 * xu + t * uu) >= limit_m * limit_m:
+                continue
+            w0, w1 = vertical_window(a, b, vertical_ft + margin_ft, horizon_s)
+            t = min(max(t, w0 - half), w1 - half)
+            if w0 >= w1 or xx + t * (2.0 * xu + t * uu) >= limit_m * limit_m:
                 continue
             tcpa_s, dcpa_m, t_in, t_out, now_m = approach(a, b, horizon_s, separation_m, vertical_ft, gap)
-            if math.isnan(t_in):
+            if math.isnan(t_in) and (margin_m == 0.0 or dcpa_m >= separation_m + margin_m):
                 continue
             if found < pair_a.size:
                 pair_a[found], pair_b[found] = slot[i], slot[near[m]]
                 row = result[found]
                 row[TCPA_S], row[DCPA_M], row[T_IN_S], row[T_OUT_S], row[NOW_M] = tcpa_s, dcpa_m, t_in, t_out, now_m
-                row[VSEP_FT] = abs(a[6] - b[6] + (a[7] - b[7]) * tcpa_s)
+                row[VSEP_FT] = abs(altitude_gap(a, b, tcpa_s))
                 row[LOST] = 1.0 if t_in == 0.0 and now_m < separation_m - ON_LIMIT_M else 0.0
             found += 1
     return found

@@ -1,6 +1,6 @@
 """Debounce: from scores to "raise" and "clear", counted per measurement epoch.
 
-A cell is one subject of one alarm kind (a vehicle's slot, or a pair's cell from PairCells). For each row of
+A cell is one subject of one alarm kind: a vehicle, a pair or a place (subjects.py says which). For each row of
 evidence with an epoch newer than the last one counted:
 - not active: raise when at least n of the last m epochs were at or over the threshold (n = m: n in a row);
 - active: clear when clear_n epochs in a row were under clear_ratio * threshold and the alarm is min_on_s old.
@@ -102,70 +102,6 @@ class Debouncer:
         for name in self._ARRAYS:
             if same or name not in {"_t", "_on", "_count"}:
                 getattr(self, name)[:cells] = state[name.strip("_")][:cells]
-
-
-class PairCells:
-    """Gives a cell to each pair that is being watched, and takes it back when nothing is left to watch."""
-
-    def __init__(self, capacity: int) -> None:
-        self.capacity = capacity
-        self.a: I4 = np.full(capacity, -1, np.int32)
-        self.b: I4 = np.full(capacity, -1, np.int32)
-        self.cell_of: dict[tuple[int, int], int] = {}
-        self._free: list[int] = []
-        self.high = 0
-        self.refused = 0
-
-    def cells(self, a: I4, b: I4) -> I4:
-        """The cells of many pairs."""
-        return np.array([self.cell(pair) for pair in zip(a.tolist(), b.tolist(), strict=True)], np.int32)
-
-    def cell(self, pair: tuple[int, int]) -> int:
-        """A pair's cell, given out on first sight; -1 (counted) when the table is full."""
-        cell = self.cell_of.get(pair)
-        if cell is not None:
-            return cell
-        if self._free:
-            cell = self._free.pop()
-        elif self.high < self.capacity:
-            cell = self.high
-            self.high += 1
-        else:
-            self.refused += 1
-            return -1
-        self.cell_of[pair] = cell
-        self.a[cell], self.b[cell] = pair
-        return cell
-
-    def watched(self) -> I4:
-        """All cells in use."""
-        return np.fromiter(self.cell_of.values(), np.int32, len(self.cell_of))
-
-    def of_slots(self, slots: I4) -> I4:
-        """Cells of pairs that contain one of these slots."""
-        h = self.high
-        return np.flatnonzero(np.isin(self.a[:h], slots) | np.isin(self.b[:h], slots)).astype(np.int32)
-
-    def release(self, cells: I4) -> None:
-        """Take these cells back."""
-        if not len(cells):
-            return
-        for cell in cells.tolist():
-            del self.cell_of[int(self.a[cell]), int(self.b[cell])]
-            self._free.append(cell)
-        self.a[cells] = self.b[cells] = -1
-
-    def snapshot(self) -> dict[str, Any]:
-        """Which pair has which cell."""
-        return {"a": self.a[: self.high], "b": self.b[: self.high]}
-
-    def restore(self, state: dict[str, Any]) -> None:
-        """Take over a snapshot."""
-        h = min(len(state["a"]), self.capacity)
-        self.high = h
-        self.a[:h], self.b[:h] = state["a"][:h], state["b"][:h]
-        self.cell_of = {(int(self.a[c]), int(self.b[c])): c for c in range(h) if self.a[c] >= 0}
-        self._free = [c for c in range(h) if self.a[c] < 0]
 
 
 @njit(cache=True)

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from watchkeeper.config.schema import Config
-from watchkeeper.detectors.base import Evidence, Window, full, register
+from watchkeeper.detectors.base import Evidence, Subject, Window, full, register
 from watchkeeper.detectors.gps_imu_kernel import run
 from watchkeeper.detectors.gps_imu_state import CHANNELS, SCALED, VEHICLE, WORK, Settings
 from watchkeeper.detectors.residual_model import ResidualModel
@@ -39,7 +39,7 @@ class GpsImu:
 
     name: ClassVar[str] = "gps_imu"
     kinds: ClassVar[tuple[str, ...]] = ("gps_imu",)
-    pairs: ClassVar[bool] = False
+    subjects: ClassVar[Subject] = "vehicle"
 
     def __init__(self, config: Config, fleet: Fleet) -> None:
         self._fleet = fleet

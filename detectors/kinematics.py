@@ -2,15 +2,26 @@
 
 Every ADS-B report is compared with the track so far, in SI units, per vehicle:
 - jump: to get here from the last trusted position it would have had to fly faster than `jump_speed_kt`;
-- climb: the same for altitude and `climb_fpm`;
-- speed: displacement over some seconds disagrees with the reported ground speed by more than `speed_error_kt`;
-- duplicate_id: it jumps away and comes back, again and again: two vehicles share one id.
+- speed: displacement disagrees with the reported ground speed by more than `speed_error_kt`, over half a minute;
+- duplicate_id: it jumps away and comes back, again and again: two vehicles share one id;
+- climb: altitude changed faster than `climb_fpm`. It is named, and it counts when the position contradicts itself too.
 Each gives a ratio to its limit; the score is the largest, the threshold 1. A report that jumped is not trusted, so
 a teleport stays anomalous while a single spike is one epoch; after REACQUIRE reports that agree with each other
 the track goes on from the new place.
 
-Many feeds repeat the last known value until there is a new one. A repeated position or altitude is not a measurement:
-it is not compared, and a report in which both are repeated is no new epoch.
+Why altitude alone raises nothing: it is a code of a dozen bits, which one disturbed bit or the reply of another
+aircraft turns into any other. Real feeds carry wrong altitudes in singles and in rows of several that agree with each
+other, for up to half a minute, on tracks with nothing else wrong.
+
+Why speed needs half a minute: a position may be stamped, or resampled, several seconds late. The aircraft then seems
+slow and after that fast, and over both it is neither. So the excess is balanced over SPEED_S, and counts while the
+newest reports still add to it. The verdict stands until the next comparison. After a longer gap in the positions one
+thing can still be said: nobody gets further than his highest speed all the while.
+
+Many feeds repeat the last known value until there is a new one. A repeated position is not a measurement: it is not
+compared and it is no new epoch, but an aircraft that is heard all the while has no break: the next new position must be
+within reach of the last one. A velocity that stays the same for HELD_S is a repeated one and is not compared either,
+and on the ground, where no airborne velocity is sent, none is.
 """
 
 from __future__ import annotations
@@ -20,7 +31,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from watchkeeper.config.schema import Config
-from watchkeeper.detectors.base import Evidence, Window, register
+from watchkeeper.detectors.base import Evidence, Subject, Window, register
 from watchkeeper.streams.batch import F8, I4, I8, U1
 from watchkeeper.streams.fleet import Fleet, Samples
 from watchkeeper.streams.geo import FT_M, KT_MS
@@ -29,24 +40,37 @@ from watchkeeper.streams.messages import COLUMN, Kind
 
 CAUSES = ("jump", "climb", "speed", "duplicate_id")
 _JUMP, _CLIMB, _SPEED, _DUPLICATE = 1, 2, 4, 8
+_POSITION = _JUMP | _SPEED | _DUPLICATE
 # Reports in a row that agree with each other before a new place is believed: more than any debounce needs to alarm.
 REACQUIRE = 20
 # Displacement is compared with reported speed over at least this long, so that position noise does not matter,
 # and at most that long, because an aircraft may turn in between.
 BASE_MIN_S, BASE_MAX_S = 5.0, 30.0
-# After a longer break the track starts anew: nothing can be said about what happened in between.
+# The balance of displacement and speed fades with this time constant (feeds that resample stamp a position up to 10 s
+# late), and means nothing before so many comparisons.
+SPEED_S, SPEED_MIN = 30.0, 3.0
+# Speed and track of an aircraft in the air change within this time, if only by a knot; unchanged, they are held values.
+HELD_S = 60.0
+# After a longer silence the track starts anew: nothing can be said about what happened in between.
 BREAK_S = 120.0
 # Altitude steps are 25 or 100 ft and barometric noise some tens: less than this is no spike, however fast.
 ALT_NOISE_M = 150.0
 # Mean radius.
 EARTH_M = 6_371_000.0
 
-_LAT, _LON, _ALT, _GS = (COLUMN[Kind.ADSB][name] for name in ("lat", "lon", "alt_ft", "gs_kt"))
+_LAT, _LON, _ALT, _GS, _TRK, _GROUND = (
+    COLUMN[Kind.ADSB][name] for name in ("lat", "lon", "alt_ft", "gs_kt", "trk_deg", "on_ground")
+)
 # Columns of the per-vehicle state.
 (_T, _X, _Y, _Z, _H, _HT, _NT, _NX, _NY, _NZ, _AGREE, _BT, _BX, _BY, _BZ, _BV, _FLIPS, _NH, _HAGREE) = range(19)
-# last seen latitude, longitude and altitude as they were sent, and when one of them last changed
+# last seen latitude, longitude and altitude as they were sent, and when the position last changed
 _SEEN_LAT, _SEEN_LON, _SEEN_H, _EPOCH = range(19, 23)
-STATE = 23
+# metres flown beyond what the speed says (short of it: negative), the seconds they span, the error in m/s that follows
+# and from how many comparisons; when it was last heard at all; the highest speed since the last trusted position
+_EXCESS, _SPAN, _ERROR, _COMPARED, _HEARD, _FASTEST = range(23, 29)
+# last seen speed and track as they were sent, and when one of them last changed
+_SEEN_GS, _SEEN_TRK, _SEEN_AT = range(29, 32)
+STATE = 32
 
 
 @register
@@ -55,12 +79,12 @@ class Kinematics:
 
     name: ClassVar[str] = "kinematics"
     kinds: ClassVar[tuple[str, ...]] = ("kinematics",)
-    pairs: ClassVar[bool] = False
+    subjects: ClassVar[Subject] = "vehicle"
 
     def __init__(self, config: Config, fleet: Fleet) -> None:
         self._fleet = fleet
         self._state: F8 = np.full((fleet.capacity, STATE), np.nan)
-        self._anomalous = 0
+        self._anomalous = self._spikes = 0
         self.retune(config)
 
     def retune(self, config: Config) -> None:
@@ -83,6 +107,7 @@ class Kinematics:
         implied = np.full((3, n), np.nan)
         _track(s.slot, s.t, s.data, self._limits, self._state, score, epoch, bits, implied)
         self._anomalous = int((score >= 1.0).sum())
+        self._spikes = int((bits & _CLIMB > 0).sum())
         return Evidence(
             "kinematics",
             s.slot,
@@ -105,8 +130,8 @@ class Kinematics:
         self._state[slots] = np.nan
 
     def gauges(self) -> dict[str, float]:
-        """Reports of the last window that contradict their track."""
-        return {"reports": float(self._anomalous)}
+        """Reports of the last window that contradict their track, and those whose altitude does."""
+        return {"reports": float(self._anomalous), "altitude_spikes": float(self._spikes)}
 
     def snapshot(self) -> dict[str, Any]:
         """The tracks' state."""
@@ -132,22 +157,26 @@ def _distance(x1: float, y1: float, z1: float, x2: float, y2: float, z2: float) 
 def _track(slot: I4, t: F8, data: F8, limits: F8, state: F8, score: F8, epoch: F8, bits: I8, implied: F8) -> None:
     for i in range(slot.size):
         s = state[slot[i]]
-        if np.isnan(s[_EPOCH]) or t[i] - s[_EPOCH] > BREAK_S:
+        if not t[i] - s[_HEARD] <= BREAK_S:
             s[:] = np.nan
             s[_AGREE] = s[_FLIPS] = s[_HAGREE] = 0.0
+        s[_HEARD] = t[i]
+        gs_kt, trk_deg = data[_GS, i], data[_TRK, i]
+        if gs_kt != s[_SEEN_GS] or trk_deg != s[_SEEN_TRK]:
+            s[_SEEN_GS], s[_SEEN_TRK], s[_SEEN_AT] = gs_kt, trk_deg, t[i]
+        held = t[i] - s[_SEEN_AT] > HELD_S
+        speed_ms = np.nan if held or data[_GROUND, i] == 1.0 else gs_kt * KT_MS
+        if not (np.isnan(speed_ms) or s[_FASTEST] >= speed_ms):
+            s[_FASTEST] = speed_ms
         lat, lon, h = data[_LAT, i], data[_LON, i], data[_ALT, i] * FT_M
-        moved = lat != s[_SEEN_LAT] or lon != s[_SEEN_LON]
-        climbed = not np.isnan(h) and h != s[_SEEN_H]
         if h == s[_H]:
             s[_HT] = t[i]  # level flight repeats itself too
-        if moved:
-            s[_SEEN_LAT], s[_SEEN_LON] = lat, lon
-            _position(s, t[i], lat, lon, data[_GS, i] * KT_MS, limits, i, score, bits, implied)
-        if climbed:
+        if lat != s[_SEEN_LAT] or lon != s[_SEEN_LON]:
+            s[_SEEN_LAT], s[_SEEN_LON], s[_EPOCH] = lat, lon, t[i]
+            _position(s, t[i], lat, lon, speed_ms, limits, i, score, bits, implied)
+        if not np.isnan(h) and h != s[_SEEN_H]:
             s[_SEEN_H] = h
             _altitude(s, t[i], h, limits[1], i, score, bits, implied)
-        if moved or climbed:
-            s[_EPOCH] = t[i]
         epoch[i] = s[_EPOCH]
 
 
@@ -177,6 +206,11 @@ def _position(
         score[i] = implied[0, i] / jump_ms
         if score[i] >= 1.0:
             bits[i] |= _JUMP
+        elif t - s[_T] > BASE_MAX_S and implied[0, i] > s[_FASTEST] + limits[2]:
+            # a turn can only make it less: nobody gets further than his speed all the while
+            bits[i] |= _SPEED
+            score[i] = max(1.0, (implied[0, i] - s[_FASTEST]) / limits[2])
+        if bits[i]:
             # does it go on from the last place it jumped to?
             agrees = not np.isnan(s[_NT]) and (
                 max(0.0, _distance(x, y, z, s[_NX], s[_NY], s[_NZ]) - noise_m) < jump_ms * (t - s[_NT])
@@ -186,8 +220,9 @@ def _position(
             if s[_FLIPS] >= 2.0:
                 bits[i] |= _DUPLICATE
             if s[_AGREE] >= REACQUIRE:
-                s[_T] = s[_BT] = np.nan
+                s[_T] = np.nan
                 s[_AGREE] = 0.0
+            s[_BT] = np.nan
             return
         if s[_AGREE] > 0.0:
             # back on the old track: a spike if it happened once, two vehicles if it goes on
@@ -199,43 +234,54 @@ def _position(
         elif s[_FLIPS] > 0.0 and t - s[_NT] > BASE_MAX_S:
             s[_FLIPS] = 0.0
     _speed(s, t, x, y, z, speed_ms, limits, i, score, bits, implied)
-    s[_T], s[_X], s[_Y], s[_Z] = t, x, y, z
+    s[_T], s[_X], s[_Y], s[_Z], s[_FASTEST] = t, x, y, z, speed_ms
 
 
 @njit(cache=True, inline="always")
 def _speed(
     s: F8, t: float, x: float, y: float, z: float, speed_ms: float, limits: F8, i: int, score: F8, bits: I8, implied: F8
 ) -> None:
-    """Reported speed against displacement since the base report."""
-    if np.isnan(speed_ms):
-        return
+    """Reported speed against displacement, report by report from base to base, balanced over SPEED_S."""
     error_ms, noise_m = limits[2], limits[3]
-    base_s = t - s[_BT] if not np.isnan(s[_BT]) else BASE_MAX_S + 1.0
-    if base_s < BASE_MIN_S:
+    base_s = t - s[_BT]
+    if np.isnan(speed_ms):
+        s[_BT] = np.nan
         return
-    if base_s <= BASE_MAX_S:
-        flown_ms = _distance(x, y, z, s[_BX], s[_BY], s[_BZ]) / base_s
-        low, high = min(s[_BV], speed_ms), max(s[_BV], speed_ms)
-        implied[2, i] = max(0.0, max(low - flown_ms, flown_ms - high) - noise_m / base_s)
-        ratio = implied[2, i] / error_ms
-        score[i] = max(score[i], ratio)
-        if ratio >= 1.0:
-            bits[i] |= _SPEED
-    s[_BT], s[_BX], s[_BY], s[_BZ], s[_BV] = t, x, y, z, speed_ms
+    if not base_s <= BASE_MAX_S:
+        s[_EXCESS], s[_SPAN], s[_COMPARED], s[_ERROR] = 0.0, 0.0, 0.0, np.nan
+        s[_BT], s[_BX], s[_BY], s[_BZ], s[_BV] = t, x, y, z, speed_ms
+    elif base_s >= BASE_MIN_S:
+        flown_m = _distance(x, y, z, s[_BX], s[_BY], s[_BZ])
+        low_m, high_m = min(s[_BV], speed_ms) * base_s, max(s[_BV], speed_ms) * base_s
+        excess_m = flown_m - min(max(flown_m, low_m), high_m)
+        kept = np.exp(-base_s / SPEED_S)
+        s[_EXCESS], s[_SPAN] = s[_EXCESS] * kept + excess_m, s[_SPAN] * kept + base_s
+        s[_COMPARED] += 1.0
+        if s[_COMPARED] >= SPEED_MIN:
+            now_ms = max(0.0, abs(excess_m) - noise_m) / base_s
+            long_ms = max(0.0, abs(s[_EXCESS]) - noise_m) / s[_SPAN]
+            s[_ERROR] = min(now_ms, long_ms) if excess_m * s[_EXCESS] > 0.0 else 0.0
+        s[_BT], s[_BX], s[_BY], s[_BZ], s[_BV] = t, x, y, z, speed_ms
+    implied[2, i] = s[_ERROR]
+    if s[_ERROR] >= error_ms:
+        bits[i] |= _SPEED
+    if s[_ERROR] > score[i] * error_ms:
+        score[i] = s[_ERROR] / error_ms
 
 
 @njit(cache=True, inline="always")
 def _altitude(s: F8, t: float, h: float, climb_ms: float, i: int, score: F8, bits: I8, implied: F8) -> None:
-    """A new altitude against the last trusted one; a spike there says nothing about the position."""
+    """A new altitude against the last trusted one; it counts for a report whose position contradicts itself too."""
     if np.isnan(s[_H]):
         s[_H], s[_HT] = h, t
         return
     implied[1, i] = max(0.0, abs(h - s[_H]) - ALT_NOISE_M) / max(t - s[_HT], 0.1)
     ratio = implied[1, i] / climb_ms
-    score[i] = max(score[i], ratio)
     if ratio < 1.0:
         s[_H], s[_HT], s[_HAGREE] = h, t, 0.0
         return
+    if bits[i] & _POSITION:
+        score[i] = max(score[i], ratio)
     bits[i] |= _CLIMB
     agrees = not np.isnan(s[_NH]) and abs(h - s[_NH]) < ALT_NOISE_M * 2.0
     s[_HAGREE] = s[_HAGREE] + 1.0 if agrees else 1.0

@@ -21,8 +21,9 @@ import numpy as np
 from watchkeeper.config.schema import Config
 from watchkeeper.detectors.alarms import CLEARED, AlarmBook, AlarmEvent
 from watchkeeper.detectors.arrivals import Arrivals, single
-from watchkeeper.detectors.base import Detector, Evidence, Window
+from watchkeeper.detectors.base import Detector, Evidence, PlaceDetector, Window
 from watchkeeper.detectors.catalog import REGISTRY
+from watchkeeper.detectors.subjects import Pairs, Places, Subjects, Vehicles
 from watchkeeper.detectors.watch import Watch
 from watchkeeper.detectors.window import Block, Pending, samples_of
 from watchkeeper.streams.batch import I4, Batch, Columns
@@ -60,7 +61,7 @@ class Pipeline:
             if any(getattr(config.detectors, kind).enabled for kind in make.kinds)
         ]
         self._watches = {
-            kind: self._watch(kind, pair=detector.pairs)
+            kind: Watch(kind, getattr(config.detectors, kind).debounce, self._subjects(detector), self.book)
             for detector in self.detectors
             for kind in detector.kinds
             if getattr(config.detectors, kind).enabled
@@ -181,9 +182,8 @@ class Pipeline:
         """Time went backward for good (a simulation was restarted): end everything and start afresh."""
         last = max((p.last_t for p in self._pending.values() if p.n), default=self._last_t)
         events = self._run(int(np.ceil(last / self.clock.tick_s))) if last > -np.inf else []
-        slots = np.array(sorted(self.fleet.slot_of.values()), np.int32)
         for watch in self._watches.values():
-            events += watch.forget(slots, last, "clock_reset")
+            events += watch.end(last, "clock_reset")
         clock = self.clock
         self._begin()
         self.clock = clock
@@ -255,10 +255,10 @@ class Pipeline:
         events.sort(key=lambda e: (e.t, e.kind, e.subjects, e.t_raised))
         return events
 
-    def _watch(self, kind: str, *, pair: bool) -> Watch:
-        detectors = self.config.detectors
-        max_pairs = detectors.conflict.max_pairs if pair else None
-        return Watch(kind, getattr(detectors, kind).debounce, self.fleet, self.book, max_pairs)
+    def _subjects(self, detector: Detector) -> Subjects:
+        if detector.subjects == "pair":
+            return Pairs(self.fleet, self.config.detectors.conflict.max_pairs)
+        return Places() if detector.subjects == "place" else Vehicles(self.fleet)
 
     def _evict(self, t: float) -> list[AlarmEvent]:
         slots = self.fleet.idle(t)
@@ -358,16 +358,13 @@ class Pipeline:
         """Make the active alarms those that a journal says are active: it knows better than an older snapshot."""
         last = {event.id: event for event in events}
         active = {(e.kind, e.subjects): e for e in last.values() if e.state != CLEARED and e.kind in self._watches}
-        for key in self.book.active.keys() - active.keys():
-            kind, subjects = key
-            slots = [self.fleet.slot_of[s] for s in subjects if s in self.fleet.slot_of]
-            self._watches[kind].disown(slots)
-            del self.book.active[key]
+        for kind, subjects in self.book.active.keys() - active.keys():
+            self._watches[kind].disown(subjects)
+            del self.book.active[kind, subjects]
+        makers = {kind: detector for detector in self.detectors for kind in detector.kinds}
         for (kind, subjects), event in active.items():
-            slots = [self.fleet.slot_for(subject) for subject in subjects]
-            if min(slots) < 0:
+            if not self._watches[kind].adopt(event):
                 continue
-            for slot in slots:
-                self.fleet.expected_t[slot] = max(self.fleet.expected_t[slot], event.t)
             self.book.adopt(event)
-            self._watches[kind].adopt(event, slots)
+            if isinstance(maker := makers[kind], PlaceDetector):
+                maker.adopt(subjects[0], event.t_onset, event.t, event.evidence)

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from watchkeeper.config.schema import Config
-from watchkeeper.detectors.base import Evidence, Window, full, register
+from watchkeeper.detectors.base import Evidence, Subject, Window, full, register
 from watchkeeper.streams.batch import F8, I4
 from watchkeeper.streams.fleet import Fleet
 from watchkeeper.streams.kernels import njit
@@ -28,7 +28,7 @@ class Silence:
 
     name: ClassVar[str] = "silence"
     kinds: ClassVar[tuple[str, ...]] = ("silence",)
-    pairs: ClassVar[bool] = False
+    subjects: ClassVar[Subject] = "vehicle"
 
     def __init__(self, config: Config, fleet: Fleet) -> None:
         self._fleet = fleet

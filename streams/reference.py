@@ -54,10 +54,10 @@ An alarm event (a pair's subject is `<a>~<b>` with a < b):
 | field | meaning |
 |---|---|
 | `id` | stable through the alarm's whole life, over restarts too: derives from kind, subjects and onset |
-| `kind` | `conflict`, `los`, `gps_imu`, `kinematics`, `silence` |
+| `kind` | `conflict`, `los`, `gps_imu`, `kinematics`, `gnss_interference`, `silence` |
 | `state` | `raised`, `updated` (worse, or fresh evidence after `alarms.update_s`), `cleared` |
 | `severity` | `advisory`, `caution`, `warning` |
-| `subjects` | one vehicle id, or two in order |
+| `subjects` | one vehicle id, two in order, or the name of a place |
 | `t` | event time of this step; `t_onset`, `t_raised`, `t_cleared` (null until then) likewise |
 | `score`, `threshold` | what was measured and what it was held against |
 | `evidence` | numbers with units in their names, `causes` where a detector names them, `cleared_by` at the end |

@@ -73,6 +73,7 @@ FORMATS: list[Format] = [
     # every version of a .wklog starts like this, so that a newer one is told apart from "not a log"
     Format("wklog", "watchkeeper.streams.wklog:LogReader", (".wklog",), b"WKLOG"),
     Format("csv", "watchkeeper.streams.csvlog:CsvLog", (".csv", ".csv.gz")),
+    Format("traffic", "watchkeeper.streams.adapters.traffic_json:TrafficJson", (".json", ".json.gz")),
 ]
 
 

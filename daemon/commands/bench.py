@@ -15,6 +15,7 @@ EXAMPLES = """examples:
 BENCHMARKS: dict[str, str] = {
     "replay": "samples per second and peak memory of a replay, against a plain Python loop",
     "live": "messages per second, loss and latency through a real broker",
+    "conflicts": "time and memory of the conflict search, against BlueSky's detectors on the same traffic",
 }
 
 
@@ -28,6 +29,6 @@ def main(args: argparse.Namespace) -> int:
     """Run one benchmark, or list them."""
     if args.name is None:
         for name, line in BENCHMARKS.items():
-            print(f"{name:8} {line}")
+            print(f"{name:10} {line}")
         return 0
     return int(import_module(f"watchkeeper.benchmarks.{args.name}").main(args.rest))

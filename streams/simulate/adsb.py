@@ -15,6 +15,7 @@ import numpy as np
 from watchkeeper.streams.batch import F8, I4, Bool
 from watchkeeper.streams.messages import COLUMN, FIELDS, Kind
 from watchkeeper.streams.simulate.arrival import Chunk
+from watchkeeper.streams.simulate.jamming import Jamming
 from watchkeeper.streams.simulate.traffic import Pilot
 
 # Navigation accuracy category -> (share of aircraft, position error per axis in m, well inside its 95 % bound).
@@ -44,6 +45,8 @@ class AdsbSource:
         self._nic: F8 = rng.choice(list(NIC), n, p=list(NIC.values())).astype(np.float64)
         self._sigma_m: F8 = np.array([NACP[int(c)][1] for c in self._nacp])
         self._error_m: F8 = rng.standard_normal((2, n)) * self._sigma_m
+        # what is done to their receivers; set by a scenario that does
+        self.jamming: Jamming | None = None
         self.names = pilot.traffic.names
         self.callsigns = pilot.traffic.callsigns
 
@@ -81,6 +84,8 @@ class AdsbSource:
         data[_C["lat"]], data[_C["lon"]], data[_C["vs_fpm"]] = lat, lon, traffic.vs_fpm[vid]
         data[_C["nacp"]], data[_C["nic"]] = self._nacp[vid], self._nic[vid]
         data[_C["sel_alt_ft"]], data[_C["on_ground"]] = traffic.sel_alt_ft[vid], 0.0
+        if self.jamming is not None:
+            self.jamming.spoil(data, vid, t)
         if not self._noise:
             return Chunk(Kind.ADSB, vid, t, t, data)
         self._blur(data, vid)

@@ -17,6 +17,7 @@ from watchkeeper.streams.simulate.adsb import AdsbSource
 from watchkeeper.streams.simulate.airspace import Airspace
 from watchkeeper.streams.simulate.encounters import GEOMETRIES, NEUTRAL_MAX, DemoEncounters, Encounter
 from watchkeeper.streams.simulate.faults import Fault, Faults, demo_schedule, draw_schedule
+from watchkeeper.streams.simulate.jamming import Jamming
 from watchkeeper.streams.simulate.missions import Missions, draw_missions
 from watchkeeper.streams.simulate.motion import QUAD
 from watchkeeper.streams.simulate.sensors import GPS_RATE_HZ, NONE, REAL, DroneSource
@@ -27,7 +28,7 @@ T0 = 1_700_000_000.0
 ADSB_RATE_HZ = 1.0  # where `rate_hz` is that of the IMU
 DEMO_DRONES = 5
 # One independent random stream per part: what one part draws does not change what another sees.
-_TRAFFIC, _ADSB, _MISSIONS, _SENSORS, _FAULTS = range(5)
+_TRAFFIC, _ADSB, _MISSIONS, _SENSORS, _FAULTS, _JAMMING = range(6)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +54,7 @@ SCENARIOS: dict[str, Scenario] = {
     "vertical": Scenario("one aircraft climbs or descends through another's level", 6, 300.0, 1.0, False),
     "formation": Scenario("two aircraft fly close together all the time", 6, 300.0, 1.0, False),
     "random": Scenario("en-route traffic at the density of busy airspace, nobody controls it", 200, 600.0, 1.0, True),
+    "jamming": Scenario("random traffic, and a GNSS jammer that comes, grows and goes", 300, 600.0, 1.0, True),
     "drones": Scenario(
         "multirotors and fixed wings with GPS and IMU, some of them attacked", 20, 600.0, 50.0, True, False, True
     ),
@@ -93,8 +95,10 @@ class Simulation:
         pilot = self._pilot()
         if pilot is not None:
             rate_hz = ADSB_RATE_HZ if SCENARIOS[self.scenario].drones else self.rate_hz
-            losses = self.scenario in ("random", "mixed")
-            sources.append(AdsbSource(pilot, self._rng(_ADSB), rate_hz=rate_hz, noise=self.noise, losses=losses))
+            losses = self.scenario in ("random", "jamming", "mixed")
+            source = AdsbSource(pilot, self._rng(_ADSB), rate_hz=rate_hz, noise=self.noise, losses=losses)
+            source.jamming = self._jamming()
+            sources.append(source)
         missions = self._missions()
         if missions is not None:
             sources.append(self._drone_source(missions))
@@ -109,6 +113,9 @@ class Simulation:
         pilot = self._pilot()
         if pilot is not None:
             result["vehicles"], result["pairs"] = truth.fly(pilot, self.seconds, self.t0)
+        jamming, pilot = self._jamming(), self._pilot()
+        if jamming is not None and pilot is not None:
+            result["jamming"] = jamming.truth(pilot, self.seconds, self.t0)
         missions = self._missions()
         if missions is not None:
             source = self._drone_source(missions)
@@ -139,6 +146,9 @@ class Simulation:
         if self.scenario == "demo":
             return DemoEncounters(self._rng(_TRAFFIC), aircraft)
         return Airspace(self._rng(_TRAFFIC), aircraft) if aircraft else None
+
+    def _jamming(self) -> Jamming | None:
+        return Jamming(self._rng(_JAMMING), self.vehicles, self.seconds) if self.scenario == "jamming" else None
 
     def _missions(self) -> Missions | None:
         return draw_missions(self._rng(_MISSIONS), self.drones, self._flown_s) if self.drones else None

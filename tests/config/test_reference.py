@@ -6,6 +6,7 @@ from pathlib import Path
 from watchkeeper.config.loader import SETTINGS, load
 from watchkeeper.config.reference import config_toml, reference_markdown
 from watchkeeper.config.schema import DEFAULT
+from watchkeeper.config.section import columns
 
 PAGE = Path(__file__).parents[2] / "docs" / "configuration.md"
 
@@ -17,7 +18,8 @@ def test_page_is_fresh() -> None:
 
 def test_page_has_every_key_with_range_unit_and_reason() -> None:
     page = reference_markdown()
-    for s in SETTINGS.values():
+    items = (column for s in SETTINGS.values() if s.table is not None for column in columns(s.table))
+    for s in (*SETTINGS.values(), *items):
         row = next(
             (line for line in page.splitlines() if line.startswith(f"| `{s.path[-1]}` ") and s.reason in line), ""
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator
+from functools import cache
 
 import numpy as np
 import pytest
@@ -17,14 +18,27 @@ from watchkeeper.streams.fleet import Fleet, Samples
 from watchkeeper.streams.messages import Kind
 from watchkeeper.streams.simulate import simulate
 
-CONFIG = Config(fleet=FleetLimits(max_vehicles=200))
-SECONDS = 80
+CONFIG = Config(fleet=FleetLimits(max_vehicles=400))
+# What a detector is shown: by default aircraft and drones with faults, long enough for it to have something to say.
+SCENES = {"gnss_interference": ("jamming", 240)}
+DEMO = ("demo", 80)
 
 
-@pytest.fixture(scope="module")
-def traffic() -> list[Batch]:
-    """Aircraft and drones with faults, long enough for every detector to have something to say."""
-    return list(simulate("demo", seed=3, seconds=SECONDS).batches())
+@cache
+def scene(scenario: str, seconds: int) -> list[Batch]:
+    vehicles = 150 if scenario == "jamming" else None
+    return list(simulate(scenario, seed=3, seconds=seconds, vehicles=vehicles).batches())
+
+
+@pytest.fixture
+def traffic(name: str) -> list[Batch]:
+    return scene(*SCENES.get(name, DEMO))
+
+
+@pytest.fixture
+def half(name: str) -> int:
+    """Ticks up to the middle of the scene."""
+    return SCENES.get(name, DEMO)[1] // 2
 
 
 class World:
@@ -61,9 +75,13 @@ def by_name(fleet: Fleet, found: list[Evidence]) -> list[tuple]:
     rows = []
     for ev in found:
         for i in range(len(ev)):
-            subject = tuple(sorted([fleet.ids[ev.a[i]]] + ([fleet.ids[ev.b[i]]] if ev.b is not None else [])))
+            ids = ev.places or fleet.ids
+            subject = tuple(sorted([ids[ev.a[i]]] + ([ids[ev.b[i]]] if ev.b is not None else [])))
             numbers = tuple((k, v[i].tobytes()) for k, v in ev.numbers.items())
-            rows.append((ev.kind, subject, ev.t[i], ev.epoch[i], ev.score[i].tobytes(), int(ev.severity[i]), numbers))
+            details = repr(ev.details[i] if ev.details else None)
+            rows.append(
+                (ev.kind, subject, ev.t[i], ev.epoch[i], ev.score[i].tobytes(), int(ev.severity[i]), numbers, details)
+            )
     return sorted(rows)
 
 
@@ -76,6 +94,9 @@ def test_evidence_is_well_formed_and_there_is_some(name, traffic):
     for window in world.windows():
         for ev in world.detector.step(window):
             assert ev.kind in world.detector.kinds
+            assert (ev.b is not None) == (world.detector.subjects == "pair")
+            assert len(set(ev.places)) == len(ev.places)
+            assert len(ev.details) in {0, len(ev)}
             columns = [ev.t, ev.epoch, ev.score, ev.threshold, ev.severity, *ev.numbers.values()]
             assert {len(c) for c in columns} == {len(ev)}
             assert np.isfinite(ev.score).all()
@@ -100,10 +121,10 @@ def test_scores_do_not_depend_on_which_slot_a_vehicle_has(name, traffic):
         assert by_name(low.fleet, low.detector.step(a)) == by_name(high.fleet, high.detector.step(b))
 
 
-def test_a_restored_detector_goes_on_as_if_nothing_had_happened(name, traffic):
+def test_a_restored_detector_goes_on_as_if_nothing_had_happened(name, traffic, half):
     world, other = World(name, traffic), World(name, traffic)
     for i, (a, b) in enumerate(zip(world.windows(), other.windows(), strict=True)):
-        if i == SECONDS // 2:
+        if i == half:
             fresh = REGISTRY[name](CONFIG, other.fleet)
             fresh.restore(copy.deepcopy(other.detector.snapshot()))
             other.detector = fresh
@@ -111,15 +132,15 @@ def test_a_restored_detector_goes_on_as_if_nothing_had_happened(name, traffic):
         assert by_name(other.fleet, other.detector.step(b)) == expected
 
 
-def test_a_forgotten_slot_starts_like_a_new_one(name, traffic):
+def test_a_forgotten_slot_starts_like_a_new_one(name, traffic, half):
     world, fresh = World(name, traffic), World(name, traffic)
     everyone = np.arange(world.fleet.high, dtype=np.int32)
     for i, (a, b) in enumerate(zip(world.windows(), fresh.windows(), strict=True)):
-        if i == SECONDS // 2:
+        if i == half:
             world.detector.forget(everyone)
             fresh.detector = REGISTRY[name](CONFIG, fresh.fleet)
         found, expected = world.detector.step(a), fresh.detector.step(b)
-        if i >= SECONDS // 2 and name != "gps_imu":  # its model is shared by the fleet and rightly remembers
+        if i >= half and name != "gps_imu":  # its model is shared by the fleet and rightly remembers
             assert by_name(world.fleet, found) == by_name(fresh.fleet, expected)
 
 

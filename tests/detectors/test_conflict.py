@@ -65,8 +65,8 @@ def test_head_on_every_five_seconds(bench: Any) -> None:
         assert conflict.numbers["sep_nm"][0] == pytest.approx(2 * 450.0 * (MEETING_T - t) / 3600.0, abs=1e-6)
         assert conflict.numbers["t_los_s"][0] == pytest.approx(MEETING_T - t - 20.0, abs=1e-4)
         assert conflict.numbers["vsep_ft"][0] == 0.0
-        assert (conflict.t[0], conflict.epoch[0], conflict.threshold[0]) == (t, t, 1.0)
-        assert conflict.score[0] > 1.0
+        assert (conflict.t[0], conflict.epoch[0], conflict.threshold[0]) == (t, t, 0.5)
+        assert 0.5 < conflict.score[0] <= 1.0
         assert not len(los)
 
 
@@ -104,9 +104,8 @@ def test_reports_of_different_age_are_brought_to_one_time(
         {"gs_kt": 29.0},  # no flag and slower than min_gs_kt
         {"alt_ft": math.nan},
         {"gs_kt": 450.0, "trk_deg": math.nan},
-        {"alt_ft": 31_000.0},
     ],
-    ids=["on the ground", "parked", "no altitude", "no track", "1,000 ft above"],
+    ids=["on the ground", "parked", "no altitude", "no track"],
 )
 def test_who_cannot_be_in_conflict(bench: Any, odd: dict[str, float]) -> None:
     conflict, los = meet(bench(Conflict), {}, odd, t=90.0)
@@ -217,3 +216,79 @@ def test_more_pairs_than_max_pairs_are_counted(bench: Any) -> None:
 def test_distance_units_agree(bench: Any) -> None:
     conflict, _ = meet(bench(Conflict), {}, {"gs_kt": 430.0, "bearing": 100.0})
     assert conflict.numbers["dcpa_nm"] * NM_M == pytest.approx(conflict.numbers["dcpa_m"])
+
+
+def over(evidence: Evidence) -> list[bool]:
+    return (evidence.score >= evidence.threshold).tolist()
+
+
+def test_exactly_1000_ft_is_no_conflict_even_when_altitudes_flicker_by_a_step(bench: Any) -> None:
+    b = bench(Conflict)
+    for k in range(60):
+        t = 40.0 + k
+        rows = [
+            report("a", t, bearing=90.0, alt_ft=30_000.0 + 25.0 * (k % 2)),
+            report("b", t, bearing=270.0, alt_ft=31_000.0),
+        ]
+        conflict, _ = step(b, t, rows)
+        assert not any(over(conflict))
+
+
+def test_950_ft_is_a_conflict(bench: Any) -> None:
+    conflict, _ = meet(bench(Conflict), {}, {"alt_ft": 30_900.0}, t=60.0)
+    assert over(conflict) == [True]
+
+
+CLIMB = {"alt_ft": 27_000.0, "vs_fpm": 3000.0}
+
+
+@pytest.mark.parametrize(
+    ("selected", "raised"),
+    [(28_000.0, False), (30_000.0, True), (40_000.0, True)],
+    ids=["stops short", "joins the level", "climbs through"],
+)
+def test_the_selected_altitude_says_where_a_climb_ends(bench: Any, selected: float, raised: bool) -> None:
+    conflict, _ = meet(bench(Conflict), {}, {**CLIMB, "sel_alt_ft": selected}, t=60.0)
+    assert any(over(conflict)) == raised
+
+
+def test_an_altitude_that_is_being_captured_ends_a_climb(bench: Any) -> None:
+    b = bench(Conflict)
+    for k in range(20):
+        t, slowing = 40.0 + k, k >= 15
+        climbing = {"alt_ft": 28_850.0 if slowing else 27_700.0 + 75.0 * k, "vs_fpm": 900.0 if slowing else 4500.0}
+        conflict, _ = step(b, t, [report("a", t), report("b", t, bearing=180.0, **climbing)])
+    assert not any(over(conflict))
+    assert conflict.numbers["vsep_ft"][0] == pytest.approx(1000.0) if len(conflict) else True
+
+
+def test_a_terminal_area_has_its_own_minima_and_of_a_pair_the_larger_ones_hold(bench: Any) -> None:
+    inside = {"name": "TMA", "lat": 50.0, "lon": 8.0, "radius_nm": 30.0, "separation_nm": 3.0, "ceiling_ft": 35_000.0}
+
+    def abreast(zones: list[dict[str, Any]], alt_ft: float = 30_000.0) -> tuple[Evidence, Evidence]:
+        b = bench(Conflict, configured(zones=zones))
+        for t in (90.0, 92.0):
+            row = report("a", t, alt_ft=alt_ft)
+            at = WGS84.Direct(row["lat"], row["lon"], 90.0, 4.0 * NM_M)
+            beside = {**row, "id": "b", "lat": at["lat2"], "lon": at["lon2"]}
+            found = step(b, t, [row, beside])
+        return found
+
+    assert len(abreast([])[1]) == 1
+    assert len(abreast([inside])[1]) == 0
+    assert not any(over(abreast([inside])[0]))
+    assert len(abreast([inside], alt_ft=36_000.0)[1]) == 1
+    west = {**inside, "lon": 7.0, "radius_nm": 38.0 + 1.0}  # holds a, not b
+    assert len(abreast([west])[1]) == 1
+
+
+def test_spikes_and_jumps_take_no_part(bench: Any) -> None:
+    b = bench(Conflict)
+    for k in range(40):
+        t = 40.0 + k
+        spike = 93_100.0 if k % 7 == 3 else 30_000.0
+        jumping = report("b", t, bearing=90.0, alt_ft=30_000.0)
+        rows = [report("a", t, alt_ft=35_000.0 if spike == 30_000.0 else 30_100.0), {**jumping, "lat": 50.0 + k % 2}]
+        conflict, los = step(b, t, rows)
+        assert not any(over(conflict))
+        assert not len(los)

@@ -93,9 +93,9 @@ def brute_force(fleet: list[Aircraft], minima: Minima) -> tuple[set[tuple[int, i
 
 def state(aircraft: Aircraft, horizon_s: float) -> F8:
     lat, lon, trk, gs_kt, alt_ft, vs_fpm = aircraft
-    out = np.zeros(cpa.STATE)
+    out = np.full(cpa.STATE, np.nan)
     cpa.state_of(lat, lon, trk, gs_kt * KT_MS, 0.5 * horizon_s, out)
-    out[6], out[7] = alt_ft, vs_fpm / 60.0
+    out[cpa.ALT_FT], out[cpa.CLIMB_FTS], out[cpa.LEVEL_S] = alt_ft, vs_fpm / 60.0, np.inf
     return out
 
 

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from watchkeeper.config.detectors import Debounce
-from watchkeeper.detectors.debounce import CLEAR, NOTHING, RAISE, STILL, Debouncer, PairCells
+from watchkeeper.detectors.debounce import CLEAR, NOTHING, RAISE, STILL, Debouncer
 
 
 def run(rule: Debounce, rows: list[tuple[float, float]], epochs: list[float] | None = None) -> list[int]:
@@ -126,15 +126,3 @@ def test_the_kernel_agrees_with_a_plain_reading_of_the_rules_for_any_chunking(ru
             np.zeros(len(part), np.int32), pt, pt, np.array([r[1] for r in part]), np.ones(len(part))
         ).tolist()
     assert actions == plain(rule, rows)
-
-
-def test_cells_of_pairs_are_reused_bounded_and_survive_a_snapshot():
-    pairs = PairCells(2)
-    assert pairs.cells(np.array([1, 3, 5], np.int32), np.array([2, 4, 6], np.int32)).tolist() == [0, 1, -1]
-    assert pairs.refused == 1
-    pairs.release(np.array([0], np.int32))
-    assert pairs.cell((5, 6)) == 0
-    assert pairs.of_slots(np.array([6], np.int32)).tolist() == [0]
-    copy = PairCells(2)
-    copy.restore(pairs.snapshot())
-    assert copy.cell_of == pairs.cell_of

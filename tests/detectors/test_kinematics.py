@@ -64,11 +64,29 @@ def test_a_position_spike_is_one_anomalous_epoch(bench):
     assert anomalous == {25.0: ["jump"]}
 
 
-def test_an_altitude_spike_is_one_anomalous_epoch_and_says_nothing_about_position(bench):
+def test_an_altitude_spike_is_named_but_is_no_anomaly(bench):
     rows = fly(50, 8, 90, 450, 30)
     rows[15]["alt_ft"] = 123_100.0
-    anomalous = {t: c for (_, t), (s, c) in scores(bench, rows).items() if s >= 1}
-    assert anomalous == {25.0: ["climb"]}
+    found = scores(bench, rows)
+    assert max(s for s, _ in found.values()) < 0.5
+    assert {t: c for (_, t), (_, c) in found.items() if c} == {25.0: ["climb"]}
+
+
+def test_wrong_altitudes_in_a_row_that_agree_with_each_other_are_no_anomaly_either(bench):
+    rows = fly(50, 8, 90, 130, 60, alt_ft=1800.0)
+    for i, r in enumerate(rows[15:45]):
+        r["alt_ft"] = 20_475.0 + 25 * (i % 5)
+    assert max(s for s, _ in scores(bench, rows).values()) < 0.5
+
+
+def test_altitude_adds_weight_to_a_position_that_contradicts_itself(bench):
+    rows = fly(50, 8, 90, 450, 30)
+    rows[15]["lat"] += 0.02
+    (plain, _) = scores(bench, rows)["a", 25.0]
+    rows[15]["alt_ft"] = 120_000.0
+    (both, causes) = scores(bench, rows)["a", 25.0]
+    assert causes == ["jump", "climb"]
+    assert both > 10 * plain > 10
 
 
 def test_a_teleport_stays_anomalous_until_the_new_place_is_believed(bench):
@@ -89,6 +107,45 @@ def test_reported_speed_that_the_displacement_does_not_show_is_named(bench):
     assert not any("jump" in c for _, c in found.values())
 
 
+def test_a_wrong_speed_stays_anomalous_at_every_rate_so_that_it_can_become_an_alarm(bench):
+    for dt in (0.5, 1.0, 5.0):
+        rows = fly(50, 8, 90, 450, 120, dt=dt)
+        for r in rows[int(60 / dt) :]:
+            r["gs_kt"] = 20.0
+        late = [s >= 1 for (_, t), (s, _) in sorted(scores(bench, rows).items()) if t > 110]
+        assert all(late), dt
+
+
+def test_positions_stamped_late_by_some_seconds_are_no_contradiction(bench):
+    """A feed that resamples to 10 s: each position is up to 8 s older than it says."""
+    lag_s = [0, 7, 1, 8, 0, 6, 2, 8, 1, 7, 0, 8]
+    exact = {r["t"]: r for r in fly(50, 8, 10, 480, 130)}
+    rows = [{**exact[20.0 + 10 * i - lag], "t": 20.0 + 10 * i} for i, lag in enumerate(lag_s[1:], 1)]
+    assert max(s for s, _ in scores(bench, rows).values()) < 0.8
+
+
+def test_on_the_ground_the_speed_column_is_left_over_from_the_air(bench):
+    rows = fly(50, 8, 90, 15, 120)
+    for r in rows:
+        r.update(gs_kt=468.0, on_ground=1.0)
+    assert max(s for s, _ in scores(bench, rows).values()) < 0.5
+    for r in rows:
+        r.update(on_ground=0.0)
+    assert max(s for s, _ in scores(bench, rows).values()) > 1
+
+
+def test_a_velocity_that_the_feed_holds_for_minutes_is_no_contradiction(bench):
+    rows = fly(50, 8, 90, 300, 300)
+    for i, r in enumerate(rows):
+        r.update(gs_kt=300.0 if i < 30 else 560.0, trk_deg=90.0)
+    found = scores(bench, rows)
+    late = [s for (_, t), (s, _) in found.items() if t > 110]
+    assert max(late) < 0.8
+    for i, r in enumerate(rows):
+        r.update(trk_deg=90.0 + i % 2)
+    assert max(s for (_, t), (s, _) in scores(bench, rows).items() if t > 110) > 0.5
+
+
 def test_two_aircraft_with_one_address_are_called_a_duplicate(bench):
     rows = fly(50, 8, 90, 450, 40, dt=2.0) + [{**r, "t": r["t"] + 1.0} for r in fly(47, 3, 0, 400, 40, dt=2.0)]
     causes = [c for s, c in scores(bench, rows).values() if s >= 1]
@@ -102,13 +159,32 @@ def test_a_spike_that_a_feed_repeats_is_still_one_epoch(bench):
     for r in rows[30:34]:
         r.update(lat=52.0, lon=8.5)
     anomalous = {t: c for (_, t), (s, c) in scores(bench, rows).items() if s >= 1}
-    assert anomalous == {25.0: ["climb"], 40.0: ["jump"]}
+    assert anomalous == {40.0: ["jump"]}
 
 
 def test_positions_that_a_feed_repeats_do_not_make_the_next_one_a_jump(bench):
     rows = fly(50, 8, 90, 450, 60)
     held = [{**r, "lat": rows[i - i % 9]["lat"], "lon": rows[i - i % 9]["lon"]} for i, r in enumerate(rows)]
     assert max(s for s, _ in scores(bench, held).values()) < 0.8
+
+
+def test_a_position_held_for_minutes_and_then_caught_up_is_no_jump(bench):
+    rows = fly(50, 8, 90, 270, 200)
+    for r in rows[20:170]:
+        r.update(lat=rows[20]["lat"], lon=rows[20]["lon"])
+    assert max(s for s, _ in scores(bench, rows).values()) < 0.8
+
+
+def test_a_position_that_comes_back_further_than_the_speed_reaches_is_a_contradiction(bench):
+    """Jammed for ten minutes, heard all the while, then 500 km away: 1,600 kt would be a jump, 1,000 is not."""
+    rows = fly(50, 8, 90, 440, 650)
+    for r in rows[20:620]:
+        r.update(lat=rows[20]["lat"], lon=rows[20]["lon"])
+    for r in rows[620:]:
+        r["lat"] += 2.8
+    found = scores(bench, rows)
+    assert max(s for (_, t), (s, _) in found.items() if t < 630) < 0.8
+    assert [c for (_, t), (s, c) in sorted(found.items()) if t >= 630 and s >= 1][:3] == [["speed"]] * 3
 
 
 def test_missing_speed_and_altitude_are_no_contradiction(bench):

@@ -11,10 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from watchkeeper.config.detectors import Debounce, Detectors, Silence
-from watchkeeper.config.schema import Alarms, Config, FleetLimits, Time
-from watchkeeper.detectors.alarms import AlarmEvent, encode_event
+from watchkeeper.config.schema import DEFAULT, Alarms, Config, FleetLimits, Time
+from watchkeeper.detectors.alarms import AlarmBook, AlarmEvent, encode_event
+from watchkeeper.detectors.base import Evidence
 from watchkeeper.detectors.pipeline import Pipeline
+from watchkeeper.detectors.subjects import Pairs
+from watchkeeper.detectors.watch import Watch
 from watchkeeper.streams.batch import Batch, Columns, columns_of, slice_batch
+from watchkeeper.streams.fleet import Fleet
 from watchkeeper.streams.messages import FIELDS, Drop, Kind
 
 SMALL = Config(fleet=FleetLimits(max_vehicles=50))
@@ -310,3 +314,24 @@ def test_longitudes_of_either_convention_meet_in_one(lon):
     value = pipeline.fleet.value[Kind.ADSB][:, 0]
     assert value[1] == lon - 360.0
     assert value[4] == 270.0
+
+
+def test_a_pair_does_not_inherit_the_epochs_of_the_pair_that_had_its_cell_before() -> None:
+    fleet = Fleet(DEFAULT.fleet)
+    slots = np.array([fleet.slot_for(name) for name in ("a", "b", "c", "d")], np.int32)
+    rule = Debounce(n=1, m=1, bridge_s=5.0, lost_s=1000.0)
+    watch = Watch("los", rule, Pairs(fleet, 1), AlarmBook(DEFAULT.alarms))
+
+    def named(first: int, second: int, epoch: float, score: float) -> Evidence:
+        one = np.ones(1)
+        return Evidence(
+            "los", slots[[first]], one * epoch, one * epoch, one * score, one, np.zeros(1, np.uint8),
+            b=slots[[second]], sparse=True,
+        )  # fmt: skip
+
+    assert [e.state for e in watch.step(named(0, 1, 100.0, 2.0), 100.0)] == ["raised"]
+    for k in range(1, 10):
+        watch.step(named(0, 1, 100.0 + k, 0.0), 100.0 + k)
+    watch.step(None, 130.0)  # nothing left to watch: its only cell is free again
+    # the next pair's reports are older than the first pair's last one
+    assert [e.subjects for e in watch.step(named(2, 3, 50.0, 2.0), 130.0)] == [("c", "d")]

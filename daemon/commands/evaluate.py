@@ -1,0 +1,48 @@
+"""`watchkeeper evaluate NAME …`: how good the alarms are, measured offline.
+
+Each module in evaluation/ that is named below has HELP, EXAMPLES, add_arguments(parser) and main(args, shown) -> int;
+`shown` puts a progress bar around the reading of logs. They are loaded by name, because the daemon and the evaluation
+do not depend on each other.
+"""
+
+from __future__ import annotations
+
+import argparse
+from importlib import import_module
+
+from watchkeeper.daemon.exits import exits
+from watchkeeper.daemon.progress import shown
+
+HELP = "Measure how good the alarms are, with the log's own future as the truth."
+EXAMPLES = """examples:
+  watchkeeper evaluate                                   list the evaluations
+  watchkeeper evaluate alarms flight.wklog               missed, nuisance share and warning time of conflict alarms
+  watchkeeper evaluate alarms --help
+"""
+# Name to what it measures.
+EVALUATIONS: dict[str, str] = {
+    "alarms": "conflict alarms: missed, nuisance share, warning time, and the trade-off between them",
+}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The evaluation's name; everything after it is for the evaluation."""
+    parser.add_argument("name", nargs="?", choices=sorted(EVALUATIONS), help="which one; without it: the list")
+    parser.add_argument("rest", nargs=argparse.REMAINDER, help="arguments of the evaluation (try --help there)")
+
+
+def main(args: argparse.Namespace) -> int:
+    """Run one evaluation, or list them."""
+    if args.name is None:
+        for name, line in EVALUATIONS.items():
+            print(f"{name:8} {line}")
+        return 0
+    module = import_module(f"watchkeeper.evaluation.{args.name}")
+    parser = argparse.ArgumentParser(
+        prog=f"watchkeeper evaluate {args.name}",
+        description=module.HELP,
+        epilog=module.EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    module.add_arguments(parser)
+    return exits(lambda parsed: int(module.main(parsed, shown)))(parser.parse_args(args.rest))

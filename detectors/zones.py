@@ -1,0 +1,76 @@
+"""Separation minima by place and altitude: which zone of the configuration holds an aircraft.
+
+Called by the conflict detector for every aircraft of a tick. The first zone in the order of the file that holds the
+aircraft gives its minima; in none, the general ones apply. Of a pair the larger minima hold, so that 3 NM are enough
+only between two aircraft that both may fly them.
+
+A zone holds what is within `radius_nm` of its centre (0: everything), from `floor_ft` on and below `ceiling_ft`. The
+floor and the ceiling at the ends of their ranges, which are their defaults, are none. An unknown altitude (NaN) is in
+those zones only that have neither: what may be outside a terminal area gets no terminal minima.
+
+Distance is the chord between Earth-centred positions on WGS84, compared with the chord of the radius on the sphere
+that fits best at the centre. The rim is off the geodesic circle by less than 0.001 % of the radius up to 500 NM, and by
+less than 0.02 % at 2,000 NM. Chords know no poles and no antimeridian.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from watchkeeper.config.detectors import Zone
+from watchkeeper.config.section import columns
+from watchkeeper.streams.batch import F8
+from watchkeeper.streams.geo import NM_M, WGS84_A_M, WGS84_E2, WGS84_F, ecef
+from watchkeeper.streams.kernels import njit
+
+# Columns of the table: centre, squared chord of the radius, band, minima.
+X_M, Y_M, Z_M, CHORD2_M2, FLOOR_FT, CEILING_FT, SEPARATION_M, VERTICAL_FT = range(8)
+COLUMNS = 8
+
+_RANGE = {setting.key: setting for setting in columns(Zone)}
+LOWEST_FT, HIGHEST_FT = _RANGE["floor_ft"].low, _RANGE["ceiling_ft"].high
+
+
+class Zones:
+    """The zones of a configuration as a `table` for `minima_at`, one row each; without zones it has no rows."""
+
+    def __init__(self, zones: tuple[Zone, ...]) -> None:
+        self.table: F8 = np.array([_row(zone) for zone in zones], dtype=np.float64).reshape(-1, COLUMNS)
+
+
+def _row(zone: Zone) -> tuple[float, ...]:
+    centre, chord2_m2 = (0.0, 0.0, 0.0), math.inf
+    if zone.lat is not None and zone.lon is not None:
+        centre, chord2_m2 = ecef(zone.lat, zone.lon), _chord_m(zone.lat, zone.radius_nm * NM_M) ** 2
+    return (
+        *centre,
+        chord2_m2,
+        -math.inf if zone.floor_ft <= LOWEST_FT else zone.floor_ft,
+        math.inf if zone.ceiling_ft >= HIGHEST_FT else zone.ceiling_ft,
+        zone.separation_nm * NM_M,
+        zone.vertical_ft,
+    )
+
+
+def _chord_m(lat_deg: float, radius_m: float) -> float:
+    """Straight through the Earth to the rim of a circle; the sphere has the Gaussian radius of curvature."""
+    earth_m = WGS84_A_M * (1.0 - WGS84_F) / (1.0 - WGS84_E2 * math.sin(math.radians(lat_deg)) ** 2)
+    return 2.0 * earth_m * math.sin(0.5 * radius_m / earth_m)
+
+
+@njit(cache=True)
+def minima_at(lat_deg: float, lon_deg: float, alt_ft: float, table: F8) -> tuple[float, float]:
+    """Separation in metres and in feet that apply to an aircraft; NaN and NaN where no zone holds it."""
+    if table.shape[0] == 0:
+        return math.nan, math.nan
+    x_m, y_m, z_m = ecef(lat_deg, lon_deg)
+    for i in range(table.shape[0]):
+        floor_ft, ceiling_ft = table[i, FLOOR_FT], table[i, CEILING_FT]
+        if not (floor_ft <= alt_ft < ceiling_ft or (floor_ft == -math.inf and ceiling_ft == math.inf)):
+            continue
+        dx_m, dy_m, dz_m = x_m - table[i, X_M], y_m - table[i, Y_M], z_m - table[i, Z_M]
+        if dx_m * dx_m + dy_m * dy_m + dz_m * dz_m <= table[i, CHORD2_M2]:
+            return table[i, SEPARATION_M], table[i, VERTICAL_FT]
+    return math.nan, math.nan
