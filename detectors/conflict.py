@@ -25,7 +25,7 @@ from watchkeeper.detectors.cpa_scan import DCPA_M, LOST, NOW_M, RESULT, T_IN_S, 
 from watchkeeper.detectors.encounter import AGE_S, FREE, MOTION, TURN_RADS, judge
 from watchkeeper.detectors.tracks import Tracks
 from watchkeeper.detectors.zones import Zones, minima_at
-from watchkeeper.streams.batch import F8, I4, I8, Bool
+from watchkeeper.streams.batch import F8, I4, I8
 from watchkeeper.streams.fleet import Fleet
 from watchkeeper.streams.geo import KT_MS, NM_M
 from watchkeeper.streams.kernels import njit
@@ -59,7 +59,7 @@ class Conflict:
         self._motion: F8 = np.zeros((fleet.capacity, MOTION))
         self._row_of: I4 = np.zeros(fleet.capacity, np.int32)
         self._rank: I4 = np.zeros(fleet.capacity, np.int32)
-        self._gauges = _figures(np.empty((0, RESULT)), np.empty(0), 0, 0)
+        self._last = (np.empty((0, RESULT)), np.empty(0), 0, 0)
         self._scan = Scan(fleet.capacity, config.detectors.conflict.max_pairs)
         self.retune(config)
 
@@ -85,25 +85,26 @@ class Conflict:
             scan.slot, scan.state, self._motion, self._row_of,
         )  # fmt: skip
         found = scan.run(n, m)
-        a, b, rows = self._by_id(scan.pair_a[:found], scan.pair_b[:found])
-        result: F8 = scan.result[rows]
+        a, b, result = scan.pair_a[:found], scan.pair_b[:found], scan.result[:found]
         probability, when_s = np.empty(found), np.empty(found)
         judge(
             a, b, self._row_of, scan.state, self._motion, m.horizon_s, m.separation_m, m.vertical_ft,
             c.turn_hold_s, c.level_off, c.act_s, probability, when_s,
         )  # fmt: skip
-        lost: Bool = result[:, LOST] == 1.0
-        probability[lost] = 1.0
-        self._gauges = _figures(result, probability, scan.overflow, n)
+        probability[result[:, LOST] == 1.0] = 1.0
+        self._last = (result, probability, scan.overflow, n)
+        named = np.flatnonzero(probability >= WORTH)
+        a, b, order = self._by_id(a[named], b[named])
+        rows = named[order]
+        result, probability, when_s = result[rows], probability[rows], when_s[rows]
         evidence = []
         if c.enabled:
-            worth: Bool = probability >= WORTH
-            severity = self._severity(result[worth], when_s[worth])
-            ev = self._evidence("conflict", window.t, a[worth], b[worth], result[worth], probability[worth], severity)
-            evidence.append(ev)
+            severity = self._severity(result, when_s)
+            evidence.append(self._evidence("conflict", window.t, a, b, result, probability, severity))
         if self._los_enabled:
+            lost = np.flatnonzero(result[:, LOST])
             closeness = np.minimum(m.separation_m / np.maximum(result[lost, NOW_M], 1e-9), SCORE_MAX)
-            severity = full(int(lost.sum()), _WARNING)
+            severity = full(len(lost), _WARNING)
             evidence.append(self._evidence("los", window.t, a[lost], b[lost], result[lost], closeness, severity))
         return evidence
 
@@ -152,7 +153,7 @@ class Conflict:
 
     def gauges(self) -> dict[str, float]:
         """Smallest TCPA and DCPA, largest probability (NaN: no pair), and counts of pairs and aircraft."""
-        return self._gauges
+        return _figures(*self._last)
 
     def snapshot(self) -> dict[str, Any]:
         """The tracks."""
@@ -164,6 +165,7 @@ class Conflict:
 
 
 def _figures(result: F8, probability: F8, overflow: int, aircraft: int) -> dict[str, float]:
+    """Figures of the last step; its arrays hold until the next one."""
     close = ~np.isnan(result[:, T_IN_S])
     some = bool(close.any())
     return {

@@ -108,8 +108,12 @@ def _update(slot: I4, t: F8, data: F8, rows: F8) -> None:
 def _far(lat1_deg: float, lon1_deg: float, lat2_deg: float, lon2_deg: float) -> float:
     """Distance in m on a sphere: good to half a percent, at the poles too."""
     rad = math.pi / 180.0
-    a = math.sin(0.5 * (lat2_deg - lat1_deg) * rad) ** 2
-    b = math.sin(0.5 * (lon2_deg - lon1_deg) * rad) ** 2
+    north, east = (lat2_deg - lat1_deg) * rad, (lon2_deg - lon1_deg) * rad
+    if abs(lat1_deg) < 80.0 and abs(north) + abs(east) < 0.01:
+        # most reports: a few hundred metres from the last, which is flat
+        east *= math.cos(lat1_deg * rad)
+        return EARTH_M * math.sqrt(north * north + east * east)
+    a, b = math.sin(0.5 * north) ** 2, math.sin(0.5 * east) ** 2
     return 2.0 * EARTH_M * math.asin(min(1.0, math.sqrt(a + math.cos(lat1_deg * rad) * math.cos(lat2_deg * rad) * b)))
 
 

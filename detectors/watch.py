@@ -48,9 +48,10 @@ class Watch:
             events.append(self.book.ended(self.kind, self.subjects.names(cell), t, "lost"))
         if len(watched := self.subjects.watched()):
             idle = self.debouncer.quiet(t, watched)
-            # the next subject in these cells must not inherit their last epochs
-            self.debouncer.reset(idle)
-            self.subjects.release(idle)
+            if len(idle):
+                # the next subject in these cells must not inherit their last epochs
+                self.debouncer.reset(idle)
+                self.subjects.release(idle)
         return [event for event in events if event is not None]
 
     def _judge(self, ev: Evidence, t: float) -> list[AlarmEvent | None]:
