@@ -198,7 +198,7 @@ class GpsImu(Section, frozen=True):
 
 
 class Kinematics(Section, frozen=True):
-    """A track that contradicts itself: jumps, speed against displacement, altitude spikes, duplicate ids."""
+    """A track that contradicts itself: jumps, speed against displacement, duplicate ids; altitude only beside those."""
 
     enabled: Flag = True
     jump_speed_kt: Annotated[
