@@ -6,7 +6,7 @@ everything else stays in arrays.
 
 from __future__ import annotations
 
-from math import isfinite
+import math
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,8 @@ from watchkeeper.streams.batch import F8, I4, U1
 
 # Digits after the point in an alarm's numbers: a tenth of a millimetre, or of a millisecond.
 DIGITS = 4
+# How often cells that hold nothing worth keeping are given back; until then they only cost room.
+TIDY_S = 5.0
 
 
 class Watch:
@@ -31,6 +33,7 @@ class Watch:
         self.book = book
         self.debouncer = Debouncer(rule, subjects.capacity)
         self.scores: F8 = np.empty(0)
+        self._tidied = math.nan
         # when each cell's alarm last said something, and how severe it was then: most evidence repeats what is known
         self._said_t: F8 = np.full(subjects.capacity, -np.inf)
         self._said_severity: U1 = np.zeros(subjects.capacity, np.uint8)
@@ -46,7 +49,8 @@ class Watch:
                     events += self._end(np.array([cell], np.int32), t, why)
         for cell in self.debouncer.lost(t, self.subjects.high).tolist():
             events.append(self.book.ended(self.kind, self.subjects.names(cell), t, "lost"))
-        if len(watched := self.subjects.watched()):
+        if t // TIDY_S != self._tidied and len(watched := self.subjects.watched()):
+            self._tidied = t // TIDY_S
             idle = self.debouncer.quiet(t, watched)
             if len(idle):
                 # the next subject in these cells must not inherit their last epochs
@@ -105,7 +109,7 @@ class Watch:
             evidence["causes"] = [name for i, name in enumerate(ev.causes) if bits >> i & 1]
         for name, column in ev.numbers.items():
             value = float(column[row])
-            evidence[name] = round(value, DIGITS) if isfinite(value) else None
+            evidence[name] = round(value, DIGITS) if math.isfinite(value) else None
         if ev.details:
             evidence.update(ev.details[row])
         return Finding(
