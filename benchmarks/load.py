@@ -131,11 +131,12 @@ class Formation:
 def probe(k: int, step: int) -> tuple[NDArray[np.bytes_], F8, F8, F8]:
     """The next of the PROBE_STEPS samples of pair k: first one aircraft, then the other, then both again.
 
-    Head-on, 19 NM apart, 77 s to the collision; in the tenth of a second that this takes they move 20 m.
+    Head-on, 19 NM apart, 77 s to the collision; in the tenth of a second that this takes they move 20 m. A position
+    that is only repeated would not count as a report.
     """
-    half = step % 2
+    half, again = step % 2, step // 2
     name = np.array([f"P{k:04d}{'AB'[half]}"], "S6")
-    lat, lon = -50.0 + 0.5 * (k // 300), -170.0 + k % 300 + 0.5 * half
+    lat, lon = -50.0 + 0.5 * (k // 300), -170.0 + k % 300 + 0.5 * half + 3e-4 * again * (1 - 2 * half)
     return name, np.array([lat]), np.array([lon]), np.array([270.0 if half else 90.0])
 
 
