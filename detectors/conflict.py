@@ -25,7 +25,7 @@ from watchkeeper.detectors.cpa_scan import DCPA_M, LOST, NOW_M, RESULT, T_IN_S, 
 from watchkeeper.detectors.encounter import AGE_S, FREE, MOTION, TURN_RADS, judge
 from watchkeeper.detectors.tracks import Tracks
 from watchkeeper.detectors.zones import Zones, minima_at
-from watchkeeper.streams.batch import F8, I4, I8
+from watchkeeper.streams.batch import F8, I4, I8, U1
 from watchkeeper.streams.fleet import Fleet
 from watchkeeper.streams.geo import KT_MS, NM_M
 from watchkeeper.streams.kernels import njit
@@ -41,7 +41,11 @@ CAPTURE_SHARE, CAPTURE_FT, LEVELS_FT = 0.7, 200.0, 1000.0
 # Slower climbs are noise.
 STEADY_FPM = 200.0
 
-_WARNING = 2
+# The numbers of a pair's evidence.
+NUMBERS = ("tcpa_s", "dcpa_nm", "dcpa_m", "vsep_ft", "sep_nm", "t_los_s", "t_out_s", "los")
+SEP_NM = NUMBERS.index("sep_nm")
+
+_CAUTION, _WARNING = 1, 2
 _GROUND, _SELECTED = (COLUMN[Kind.ADSB][name] for name in ("on_ground", "sel_alt_ft"))
 
 
@@ -58,10 +62,14 @@ class Conflict:
         self._tracks = Tracks(fleet.capacity)
         self._motion: F8 = np.zeros((fleet.capacity, MOTION))
         self._row_of: I4 = np.zeros(fleet.capacity, np.int32)
-        self._rank: I4 = np.zeros(fleet.capacity, np.int32)
         self._last = (np.empty((0, RESULT)), np.empty(0), 0, 0)
-        self._scan = Scan(fleet.capacity, config.detectors.conflict.max_pairs)
+        self._make_room(config.detectors.conflict.max_pairs)
         self.retune(config)
+
+    def _make_room(self, max_pairs: int) -> None:
+        self._scan = Scan(self._fleet.capacity, max_pairs)
+        self._probability, self._when_s = np.empty(max_pairs), np.empty(max_pairs)
+        self._named: I8 = np.empty(max_pairs, np.int64)
 
     def retune(self, config: Config) -> None:
         """Take new thresholds."""
@@ -71,7 +79,7 @@ class Conflict:
         vertical_ft = c.vertical_ft - c.altitude_step_ft
         self._minima = Minima(c.horizon_s, c.separation_nm * NM_M, vertical_ft, MARGIN_M, MARGIN_FT)
         if len(self._scan.pair_a) != c.max_pairs:
-            self._scan = Scan(self._fleet.capacity, c.max_pairs)
+            self._make_room(c.max_pairs)
 
     def step(self, window: Window) -> list[Evidence]:
         """Take in the reports and find the pairs at the window's end."""
@@ -86,66 +94,30 @@ class Conflict:
         )  # fmt: skip
         found = scan.run(n, m)
         a, b, result = scan.pair_a[:found], scan.pair_b[:found], scan.result[:found]
-        probability, when_s = np.empty(found), np.empty(found)
+        probability, when_s = self._probability[:found], self._when_s[:found]
         judge(
             a, b, self._row_of, scan.state, self._motion, m.horizon_s, m.separation_m, m.vertical_ft,
             c.turn_hold_s, c.level_off, c.act_s, probability, when_s,
         )  # fmt: skip
-        probability[result[:, LOST] == 1.0] = 1.0
+        named = self._named[: _worth_naming(result, probability, self._named)]
         self._last = (result, probability, scan.overflow, n)
-        named = np.flatnonzero(probability >= WORTH)
-        a, b, order = self._by_id(a[named], b[named])
+        a, b, order = fleet.order_pairs(a[named], b[named])
         rows = named[order]
-        result, probability, when_s = result[rows], probability[rows], when_s[rows]
+        severity, epoch = np.empty(len(rows), np.uint8), np.empty(len(rows))
+        numbers = np.empty((len(NUMBERS), len(rows)))
+        _tell(rows, a, b, result, when_s, fleet.last_t[adsb], c.warning_s, c.caution_s, severity, epoch, numbers)
         evidence = []
         if c.enabled:
-            severity = self._severity(result, when_s)
-            evidence.append(self._evidence("conflict", window.t, a, b, result, probability, severity))
+            score = probability[rows]
+            evidence.append(_evidence("conflict", window.t, a, b, epoch, score, c.probability, severity, numbers))
         if self._los_enabled:
-            lost = np.flatnonzero(result[:, LOST])
-            closeness = np.minimum(m.separation_m / np.maximum(result[lost, NOW_M], 1e-9), SCORE_MAX)
-            severity = full(len(lost), _WARNING)
-            evidence.append(self._evidence("los", window.t, a[lost], b[lost], result[lost], closeness, severity))
+            lost = np.flatnonzero(numbers[-1])
+            closeness = np.minimum(m.separation_m / np.maximum(numbers[SEP_NM, lost] * NM_M, 1e-9), SCORE_MAX)
+            warning = np.full(len(lost), _WARNING, np.uint8)
+            evidence.append(
+                _evidence("los", window.t, a[lost], b[lost], epoch[lost], closeness, 1.0, warning, numbers[:, lost])
+            )
         return evidence
-
-    def _by_id(self, a: I4, b: I4) -> tuple[I4, I4, I8]:
-        """The pairs with the smaller id first, sorted by ids, and the rows they came from."""
-        involved = sorted(np.unique(np.concatenate((a, b))).tolist(), key=self._fleet.ids.__getitem__)
-        rank = self._rank
-        rank[involved] = np.arange(len(involved), dtype=np.int32)
-        swap = rank[a] > rank[b]
-        first, second = np.where(swap, b, a), np.where(swap, a, b)
-        rows = np.lexsort((rank[second], rank[first]))
-        return first[rows], second[rows], rows
-
-    def _severity(self, result: F8, when_s: F8) -> F8:
-        """By the time to loss of separation: the straight line's, or where that sees none, that of the prediction."""
-        t_loss = np.where(np.isnan(result[:, T_IN_S]), when_s, result[:, T_IN_S])
-        return np.where(t_loss < self._config.warning_s, _WARNING, np.where(t_loss < self._config.caution_s, 1, 0))
-
-    def _evidence(self, kind: str, t: float, a: I4, b: I4, result: F8, score: F8, severity: F8) -> Evidence:
-        last_t, n = self._fleet.last_t[Kind.ADSB], len(a)
-        return Evidence(
-            kind=kind,
-            a=a,
-            b=b,
-            t=full(n, t),
-            epoch=np.maximum(last_t[a], last_t[b]),
-            score=score,
-            threshold=full(n, self._config.probability if kind == "conflict" else 1.0),
-            severity=severity.astype(np.uint8),
-            numbers={
-                "tcpa_s": result[:, TCPA_S],
-                "dcpa_nm": result[:, DCPA_M] / NM_M,
-                "dcpa_m": result[:, DCPA_M],
-                "vsep_ft": result[:, VSEP_FT],
-                "sep_nm": result[:, NOW_M] / NM_M,
-                "t_los_s": result[:, T_IN_S],
-                "t_out_s": result[:, T_OUT_S],
-                "los": result[:, LOST],
-            },
-            sparse=True,
-        )
 
     def forget(self, slots: I4) -> None:
         """Clear the tracks of these slots."""
@@ -177,6 +149,56 @@ def _figures(result: F8, probability: F8, overflow: int, aircraft: int) -> dict[
         "pairs_overflow": float(overflow),
         "aircraft": float(aircraft),
     }
+
+
+def _evidence(
+    kind: str, t: float, a: I4, b: I4, epoch: F8, score: F8, threshold: float, severity: U1, numbers: F8
+) -> Evidence:
+    return Evidence(
+        kind=kind,
+        a=a,
+        b=b,
+        t=full(len(a), t),
+        epoch=epoch,
+        score=score,
+        threshold=full(len(a), threshold),
+        severity=severity,
+        numbers=dict(zip(NUMBERS, numbers, strict=True)),
+        sparse=True,
+    )
+
+
+@njit(cache=True)
+def _worth_naming(result: F8, probability: F8, named: I8) -> int:
+    """The rows worth naming, into `named`; returns how many. What is lost is certain."""
+    count = 0
+    for k in range(probability.size):
+        if result[k, LOST] == 1.0:
+            probability[k] = 1.0
+        if probability[k] >= WORTH:
+            named[count] = k
+            count += 1
+    return count
+
+
+@njit(cache=True)
+def _tell(
+    rows: I8, a: I4, b: I4, result: F8, when_s: F8, last_t: F8, warning_s: float, caution_s: float,
+    severity: U1, epoch: F8, numbers: F8,
+) -> None:  # fmt: skip
+    """Severity, epoch and NUMBERS of the pairs in these rows of the result.
+
+    Severity goes by the time to loss of separation: the straight line's, or where that sees none, the prediction's.
+    """
+    for i in range(rows.size):
+        k = rows[i]
+        r = result[k]
+        t_loss = when_s[k] if math.isnan(r[T_IN_S]) else r[T_IN_S]
+        severity[i] = _WARNING if t_loss < warning_s else _CAUTION if t_loss < caution_s else 0
+        epoch[i] = max(last_t[a[i]], last_t[b[i]])
+        numbers[0, i], numbers[1, i], numbers[2, i] = r[TCPA_S], r[DCPA_M] / NM_M, r[DCPA_M]
+        numbers[3, i], numbers[4, i] = r[VSEP_FT], r[NOW_M] / NM_M
+        numbers[5, i], numbers[6, i], numbers[7, i] = r[T_IN_S], r[T_OUT_S], r[LOST]
 
 
 @njit(cache=True)

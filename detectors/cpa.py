@@ -39,6 +39,7 @@ REACH_M = 64_000.0
 _D = 1.0 / (1.0 - WGS84_E2)
 _DD = _D * (_D - 1.0)
 _A2 = WGS84_A_M * WGS84_A_M
+_3RD, _6TH, _12TH, _20TH = 1.0 / 3.0, 1.0 / 6.0, 1.0 / 12.0, 1.0 / 20.0
 _NEWTON = 40  # three or four are enough; more only guards against a loop that never ends
 
 
@@ -48,22 +49,22 @@ def _series(
 ) -> tuple[float, float, float, float, float, float, float, float, float, float, float, float]:
     """Coefficients of t^2 … t^5 of a geodesic: four for x, four for y, four for z."""
     # g = r.DDr, which on the surface depends on z only; q = the factor in r'' = -q D r, with q g g constant
-    g0 = _A2 + _DD * z * z
-    q0 = (vx * vx + vy * vy + _D * vz * vz) / g0
+    per_g = 1.0 / (_A2 + _DD * z * z)  # one division: the compiler may not turn them into products by itself
+    q0 = (vx * vx + vy * vy + _D * vz * vz) * per_g
     g1 = 2.0 * _DD * z * vz
     x2, y2, z2 = -0.5 * q0 * x, -0.5 * q0 * y, -0.5 * _D * q0 * z
-    q1 = -2.0 * g1 * q0 / g0
-    x3, y3, z3 = -(q0 * vx + q1 * x) / 6.0, -(q0 * vy + q1 * y) / 6.0, -_D * (q0 * vz + q1 * z) / 6.0
+    q1 = -2.0 * g1 * q0 * per_g
+    x3, y3, z3 = -_6TH * (q0 * vx + q1 * x), -_6TH * (q0 * vy + q1 * y), -_D * _6TH * (q0 * vz + q1 * z)
     g2 = _DD * (2.0 * z * z2 + vz * vz)
-    q2 = -(3.0 * g1 * q1 + 4.0 * g2 * q0) / (2.0 * g0)
-    x4 = -(q0 * x2 + q1 * vx + q2 * x) / 12.0
-    y4 = -(q0 * y2 + q1 * vy + q2 * y) / 12.0
-    z4 = -_D * (q0 * z2 + q1 * vz + q2 * z) / 12.0
+    q2 = -0.5 * (3.0 * g1 * q1 + 4.0 * g2 * q0) * per_g
+    x4 = -_12TH * (q0 * x2 + q1 * vx + q2 * x)
+    y4 = -_12TH * (q0 * y2 + q1 * vy + q2 * y)
+    z4 = -_D * _12TH * (q0 * z2 + q1 * vz + q2 * z)
     g3 = 2.0 * _DD * (z * z3 + vz * z2)
-    q3 = -(4.0 * g1 * q2 + 5.0 * g2 * q1 + 6.0 * g3 * q0) / (3.0 * g0)
-    x5 = -(q0 * x3 + q1 * x2 + q2 * vx + q3 * x) / 20.0
-    y5 = -(q0 * y3 + q1 * y2 + q2 * vy + q3 * y) / 20.0
-    z5 = -_D * (q0 * z3 + q1 * z2 + q2 * vz + q3 * z) / 20.0
+    q3 = -_3RD * (4.0 * g1 * q2 + 5.0 * g2 * q1 + 6.0 * g3 * q0) * per_g
+    x5 = -_20TH * (q0 * x3 + q1 * x2 + q2 * vx + q3 * x)
+    y5 = -_20TH * (q0 * y3 + q1 * y2 + q2 * vy + q3 * y)
+    z5 = -_D * _20TH * (q0 * z3 + q1 * z2 + q2 * vz + q3 * z)
     return x2, x3, x4, x5, y2, y3, y4, y5, z2, z3, z4, z5
 
 

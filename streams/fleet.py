@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from watchkeeper.config.schema import FleetLimits
-from watchkeeper.streams.batch import F8, I4, I8
+from watchkeeper.streams.batch import F8, I4, I8, Bool
 from watchkeeper.streams.kernels import njit
 from watchkeeper.streams.messages import COLUMN, FIELDS, Kind
 
@@ -72,6 +73,9 @@ class Fleet:
         self.evict_idle_s = limits.evict_idle_s
         self.slot_of: dict[str, int] = {}
         self.ids: list[str] = [""] * capacity
+        # the first eight bytes of each id as a number, which sorts as the ids do; `id_cut` where there are more bytes
+        self.id_key: NDArray[np.uint64] = np.zeros(capacity, np.uint64)
+        self.id_cut: Bool = np.zeros(capacity, np.bool_)
         self.callsigns: dict[str, str] = {}
         # the last time that we were away, from and to: what nobody heard then is nobody's silence
         self.away: tuple[float, float] = (0.0, 0.0)
@@ -103,8 +107,27 @@ class Fleet:
         else:
             return -1
         self.slot_of[name] = slot
-        self.ids[slot] = name
+        self._name(slot, name)
         return slot
+
+    def _name(self, slot: int, name: str) -> None:
+        head = name.encode()
+        self.ids[slot] = name
+        self.id_key[slot] = int.from_bytes(head[:8].ljust(8, b"\0"), "big")
+        self.id_cut[slot] = len(head) > 8 or "\0" in name
+
+    def order_pairs(self, a: I4, b: I4) -> tuple[I4, I4, I8]:
+        """Pairs of slots with the smaller id first, sorted by ids, and the rows that they came from."""
+        key = self.id_key
+        if self.id_cut[a].any() or self.id_cut[b].any():
+            # long ids: their heads do not tell, so those involved are ranked by their whole names
+            involved = sorted(np.unique(np.concatenate((a, b))).tolist(), key=self.ids.__getitem__)
+            key = np.zeros(self.high, np.uint64)
+            key[involved] = np.arange(len(involved), dtype=np.uint64)
+        swap = key[a] > key[b]
+        first, second = np.where(swap, b, a), np.where(swap, a, b)
+        rows = np.lexsort((key[second], key[first]))
+        return first[rows], second[rows], rows
 
     def call(self, callsigns: dict[str, str]) -> None:
         """Note callsigns. They are for people: no alarm depends on them."""
@@ -179,7 +202,8 @@ class Fleet:
         """Take over a snapshot of a fleet of the same capacity; a history of another depth starts afresh."""
         h = len(state["ids"])
         self.high = h
-        self.ids[:h] = state["ids"]
+        for slot, name in enumerate(state["ids"]):
+            self._name(slot, name)
         self.callsigns = dict(state["callsigns"])
         self.away = (state["away"][0], state["away"][1])
         self.slot_of = {name: slot for slot, name in enumerate(self.ids[:h]) if name}
