@@ -111,7 +111,7 @@ class Fleet:
         return slot
 
     def _name(self, slot: int, name: str) -> None:
-        head = name.encode()
+        head = name.encode(errors="surrogatepass")
         self.ids[slot] = name
         self.id_key[slot] = int.from_bytes(head[:8].ljust(8, b"\0"), "big")
         self.id_cut[slot] = len(head) > 8 or "\0" in name

@@ -340,3 +340,16 @@ def test_unknown_altitude_is_separated_from_nobody_by_height() -> None:
     pairs, scan = search([a, b], EN_ROUTE)
     assert pairs == {(0, 1)}
     assert math.isnan(scan.result[0, VSEP_FT])
+
+
+@pytest.mark.parametrize("fast", [5, 200])
+def test_fast_traffic_in_its_own_level_meets_everybody_else(fast: int) -> None:
+    # A few in a coarser level are compared with all; many are looked up by cell. Each crosses one slow aircraft's place.
+    rng = np.random.default_rng(fast)
+    fleet: list[Aircraft] = []
+    for k in range(fast):
+        lat, lon, alt_ft = rng.uniform(-60, 60), rng.uniform(-180, 180), 3000.0 * k
+        away = WGS84.Direct(lat, lon, rng.uniform(0, 360), 2000.0 * KT_MS * 100.0)
+        fleet.append((lat, lon, 0.0, 10.0, alt_ft, 0.0))
+        fleet.append((away["lat2"], away["lon2"], away["azi2"] + 180.0, 2000.0, alt_ft, 0.0))
+    assert search(fleet, EN_ROUTE)[0] == {(2 * k, 2 * k + 1) for k in range(fast)}

@@ -78,3 +78,17 @@ def test_a_snapshot_comes_back_whole():
     assert copy.slot_for("new") == 1
     np.testing.assert_array_equal(copy.ring[Kind.IMU].history(2)[1], fleet.ring[Kind.IMU].history(2)[1])
     np.testing.assert_array_equal(copy.value[Kind.IMU], fleet.value[Kind.IMU])
+
+
+@given(st.lists(st.text(min_size=1, max_size=12), min_size=2, max_size=12, unique=True), st.data())
+def test_pairs_are_ordered_by_whole_ids_however_long(ids: list[str], data: st.DataObject) -> None:
+    fleet = Fleet(FleetLimits(max_vehicles=16))
+    slots = [fleet.slot_for(name) for name in ids]
+    pairs = data.draw(
+        st.lists(st.lists(st.sampled_from(slots), min_size=2, max_size=2, unique=True), unique_by=frozenset)
+    )
+    a, b = (np.array([pair[k] for pair in pairs], np.int32) for k in (0, 1))
+    first, second, rows = fleet.order_pairs(a, b)
+    named = [(fleet.ids[i], fleet.ids[j]) for i, j in zip(first, second, strict=True)]
+    assert named == sorted((min(ids[i], ids[j]), max(ids[i], ids[j])) for i, j in pairs)
+    assert [{a[k], b[k]} for k in rows] == [{i, j} for i, j in zip(first, second, strict=True)]
