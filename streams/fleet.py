@@ -176,19 +176,22 @@ class Fleet:
             heapq.heappush(self._free, slot)
 
     def snapshot(self) -> dict[str, Any]:
-        """All state; of each kind only the vehicles that have ever sent it, for most send one or two kinds."""
+        """All state but the rings, which are most of it and fill again by themselves.
+
+        Of each kind only the vehicles that have ever sent it, for most send one or two kinds.
+        """
         h = self.high
         kinds: dict[str, Any] = {}
         for kind in Kind:
             rows = np.flatnonzero(self.count[kind, :h]).astype(np.int32)
-            ring = self.ring.get(kind)
+            # where that is everybody, views will do: whoever encodes them copies anyway
+            pick = slice(h) if len(rows) == h else rows
             kinds[kind.word] = {
                 "rows": rows,
-                "last_t": self.last_t[kind, rows],
-                "count": self.count[kind, rows],
-                "value": self.value[kind][:, rows],
-                "value_t": self.value_t[kind][:, rows],
-                "ring": {"t": ring.t[rows], "data": ring.data[:, rows], "count": ring.count[rows]} if ring else None,
+                "last_t": self.last_t[kind, pick],
+                "count": self.count[kind, pick],
+                "value": self.value[kind][:, pick],
+                "value_t": self.value_t[kind][:, pick],
             }
         return {
             "ids": self.ids[:h],
@@ -199,7 +202,7 @@ class Fleet:
         }
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Take over a snapshot of a fleet of the same capacity; a history of another depth starts afresh."""
+        """Take over a snapshot of a fleet of the same capacity; the rings start empty."""
         h = len(state["ids"])
         self.high = h
         for slot, name in enumerate(state["ids"]):
@@ -211,15 +214,11 @@ class Fleet:
         self.expected_t[:h] = state["expected_t"]
         for kind in Kind:
             saved = state["kinds"][kind.word]
-            rows, ring = saved["rows"], self.ring.get(kind)
+            rows = saved["rows"]
             self.last_t[kind, rows] = saved["last_t"]
             self.count[kind, rows] = saved["count"]
             self.value[kind][:, rows] = saved["value"]
             self.value_t[kind][:, rows] = saved["value_t"]
-            if ring is not None and saved["ring"]["t"].shape[1] == ring.depth:
-                ring.t[rows] = saved["ring"]["t"]
-                ring.data[:, rows] = saved["ring"]["data"]
-                ring.count[rows] = saved["ring"]["count"]
 
 
 @njit(cache=True)
