@@ -59,15 +59,20 @@ own file wins over the profile's. `n/m` reads "n of the last m measurement epoch
 
 def reference_markdown() -> str:
     """The page docs/configuration.md."""
-    parts = [_INTRO, _profiles(), "## Top level\n", _table(s for s in SETTINGS.values() if len(s.path) == 1)]
+    top = [s for s in SETTINGS.values() if len(s.path) == 1]
+    parts = [_INTRO, _profiles(), "## Top level\n", _table(top), *_arrays(top)]
     for name in SECTIONS:
         own = [s for s in SETTINGS.values() if s.path[:-1] == tuple(name.split("."))]
         if own and not name.endswith(".debounce"):
-            parts += [f"## `[{name}]`\n", f"{_about(type(attrgetter(name)(Config())))}\n", _table(own)]
-            for s in own:
-                if s.table is not None:
-                    parts += [f"## `[[{s.key}]]`\n", f"{_about(s.table)}\n", _table(columns(s.table))]
+            parts += [f"## `[{name}]`\n", f"{_about(type(attrgetter(name)(Config())))}\n", _table(own), *_arrays(own)]
     return "\n".join([*parts, _debounce()])
+
+
+def _arrays(own: Iterable[Setting]) -> Iterator[str]:
+    """The tables in double brackets among these settings."""
+    for s in own:
+        if s.table is not None:
+            yield from (f"## `[[{s.key}]]`\n", f"{_about(s.table)}\n", _table(columns(s.table)))
 
 
 def config_toml(config: Config, *, secrets: bool = False) -> str:

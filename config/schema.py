@@ -6,13 +6,14 @@ annotations, so a limit is written once. Sections for detectors are in config/de
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Annotated, Literal
 
 import msgspec
 from msgspec import field
 
 from watchkeeper.config.detectors import Detectors
-from watchkeeper.config.section import Flag, Section, about, text
+from watchkeeper.config.section import Flag, Section, about, tables, text
 
 
 class Broker(Section, frozen=True):
@@ -43,6 +44,37 @@ class Broker(Section, frozen=True):
 
 
 _PREFIX = "one or more topic levels without blanks, + or #"
+
+
+class Source(Section, frozen=True, kw_only=True):
+    """A receiver or another program to listen to, beside the broker."""
+
+    type: Annotated[
+        Literal["sbs", "beast", "avr", "readsb"],
+        text("what it speaks; see docs/adapters"),
+    ]
+    url: Annotated[
+        str,
+        text(
+            "where it is",
+            pattern=r"^(tcp://[^\s/:@]+:\d{1,5}/?|https?://\S+|file:///\S+)$",
+            form="tcp://HOST:PORT, http://HOST/PATH or file:///PATH",
+        ),
+    ]
+    via: Annotated[str, text("the name of this receiver in the samples; empty: none")] = ""
+    times: Annotated[
+        Literal["arrival", "message"],
+        text("sbs: whose clock stamps the samples, ours or the receiver's, which must be UTC"),
+    ] = "arrival"
+    period_s: Annotated[float, about("s", "readsb: how often the document is fetched", ge=0.1, le=60)] = 1.0
+
+    def clashes(self) -> Iterator[tuple[str, str]]:
+        """A stream that is no stream, or a document that is none."""
+        stream = self.url.startswith("tcp:")
+        if self.type == "readsb" and stream:
+            yield "url", "readsb's aircraft.json is a document: http://HOST/PATH or file:///PATH"
+        if self.type != "readsb" and not stream:
+            yield "url", f"{self.type} is a stream: tcp://HOST:PORT"
 
 
 class Topics(Section, frozen=True):
@@ -184,6 +216,10 @@ class Config(Section, frozen=True):
         text("how many measurement epochs in a row make an alarm: 3, 5 or 10"),
     ] = "balanced"
     broker: Broker = field(default_factory=Broker)
+    sources: Annotated[
+        tuple[Source, ...],
+        tables("receivers to listen to beside the broker; docs/adapters has a page for each", at_most=100),
+    ] = ()
     topics: Topics = field(default_factory=Topics)
     time: Time = field(default_factory=Time)
     fleet: FleetLimits = field(default_factory=FleetLimits)

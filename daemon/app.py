@@ -1,6 +1,6 @@
 """The daemon: builds the parts, runs them as one group of tasks, and brings them down in order.
 
-    transport → Intake → Pump (decoder, pipeline) → AlarmPublisher → journal, terminal, MQTT
+    transport, sources → Intake → Pump (decoder, pipeline) → AlarmPublisher → journal, terminal, MQTT
     beside them: HTTP, snapshots, dead letters
 
 Start: take the state directory, restore the snapshot, let the journal correct its alarms, listen on HTTP, compile
@@ -34,6 +34,7 @@ from watchkeeper.daemon.publish import AlarmPublisher, deliver_dead_letters, sta
 from watchkeeper.daemon.pump import Intake, Pump
 from watchkeeper.daemon.recovery import SNAPSHOT, Snapshots, recover
 from watchkeeper.daemon.reload import merge
+from watchkeeper.daemon.sources import LiveSource
 from watchkeeper.daemon.state import StateLock, fingerprint
 from watchkeeper.detectors.alarms import AlarmEvent
 from watchkeeper.detectors.pipeline import Pipeline
@@ -81,6 +82,7 @@ class App:
             on_disconnect=self._disconnected,
             will=Will(status_topic(config), status_payload("offline", self.version)),
         )
+        self.sources = [LiveSource(source, config, self.intake.put) for source in config.sources]
         self.http = HttpServer(self) if config.http.enabled else None
         self.reloads: Counter[str] = Counter()
         self.pumping = False
@@ -148,6 +150,7 @@ class App:
                 group.create_task(self.publisher.run(self.transport), name="publisher"),
                 group.create_task(deliver_dead_letters(self.letters, self.transport, self.config), name="dead letters"),
                 pump := group.create_task(self.pump.run(), name="pump"),
+                *(group.create_task(source.run(), name=source.source.url) for source in self.sources),
             ]
             if self.snapshots is not None:
                 saving = self.snapshots.run(self.config.sinks.snapshot_s)

@@ -129,12 +129,25 @@ class _Reader(Collector):
         for name, value in sorted(found.items()):
             yield _gauge(_with_unit(name), "A detector's figure at its last tick, see docs/metrics.md", value)
 
+    def _sources(self) -> Iterator[Metric]:
+        connected = GaugeMetricFamily("watchkeeper_source_connected", "1 while a source delivers", labels=["source"])
+        samples = _counter("source_samples", "Samples that a source delivered", ["source"])
+        refused = _counter("source_refused", "Messages of a source that were not used", ["source", "reason"])
+        for live in self._app.sources:
+            url = live.source.url
+            connected.add_metric([url], live.connected)
+            samples.add_metric([url], live.samples)
+            for reason, count in sorted(live.refused.items()):
+                refused.add_metric([url, reason], count)
+        yield from (connected, samples, refused)
+
     def _machinery(self) -> Iterator[Metric]:
         app = self._app
         publisher, journal, snapshots = app.publisher, app.journal, app.snapshots
         yield _gauge("mqtt_connected", "1 while connected to the broker and subscribed", app.transport.connected)
         yield _total("mqtt_reconnects", "Connections to the broker after the first", app.transport.reconnects)
         yield _total("mqtt_dropped", "Outgoing messages given up, dead letters mostly", app.transport.dropped)
+        yield from self._sources()
         yield _gauge("ready", "1 while /readyz says yes", not app.not_ready())
         yield _gauge("outbox_depth", "Alarm events that the broker has not confirmed", publisher.waiting)
         yield _total("outbox_dropped", "Alarm events replaced by later ones", publisher.outbox.dropped)

@@ -7,7 +7,9 @@ a file asks for them, so an adapter with an optional dependency costs nothing un
 from __future__ import annotations
 
 import math
+import zlib
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -67,33 +69,57 @@ class Format:
     reader: str
     suffixes: tuple[str, ...]
     magic: bytes = b""
+    holds: tuple[bytes, ...] = ()
+    """Bytes near its beginning that tell it from other files with the same ending."""
 
+
+_ADAPTERS = "watchkeeper.streams.adapters"
+_JSON = (".json", ".json.gz")
+# How much of a file is looked at to tell it.
+HEAD_BYTES = 4096
 
 FORMATS: list[Format] = [
     # every version of a .wklog starts like this, so that a newer one is told apart from "not a log"
     Format("wklog", "watchkeeper.streams.wklog:LogReader", (".wklog",), b"WKLOG"),
     Format("csv", "watchkeeper.streams.csvlog:CsvLog", (".csv", ".csv.gz")),
-    Format("traffic", "watchkeeper.streams.adapters.traffic_json:TrafficJson", (".json", ".json.gz")),
+    Format("sbs", f"{_ADAPTERS}.sbs:open_sbs", (".sbs", ".sbs.gz", ".bst", ".bst.gz")),
+    Format("beast", f"{_ADAPTERS}.modes:open_beast", (".beast", ".beast.gz", ".bin"), holds=(b"\x1a",)),
+    Format("avr", f"{_ADAPTERS}.modes:open_avr", (".avr", ".avr.gz")),
+    Format("readsb", f"{_ADAPTERS}.readsb:open_aircraft_json", _JSON, holds=(b'"now"', b'"aircraft"')),
+    Format("readsb trace", f"{_ADAPTERS}.readsb:open_trace", _JSON, holds=(b'"icao"', b'"timestamp"', b'"trace"')),
+    Format("traffic", f"{_ADAPTERS}.traffic_json:TrafficJson", _JSON),
 ]
 
 
 def open_log(path: Path | str) -> Source:
     """The reader for a file, told by its first bytes and otherwise by its name. Raises LogError."""
     path = Path(path)
-    try:
-        with path.open("rb") as file:
-            head = file.read(16)
-    except OSError as error:
-        raise LogError(path, error.strerror or str(error)) from error
+    head = _head(path)
     name = path.name.lower()
     by_magic = [f for f in FORMATS if f.magic and head.startswith(f.magic)]
     for known in by_magic or [f for f in FORMATS if name.endswith(f.suffixes)]:
+        if not all(part in head for part in known.holds):
+            continue
         module, _, reader = known.reader.partition(":")
         opener: Callable[[Path], Any] = getattr(import_module(module), reader)
         source: Source = opener(path)
         return source
-    endings = ", ".join(suffix for f in FORMATS for suffix in f.suffixes)
+    endings = ", ".join(dict.fromkeys(suffix for f in FORMATS for suffix in f.suffixes))
     raise LogError(path, f"not a log that we can read (known endings: {endings})")
+
+
+def _head(path: Path) -> bytes:
+    """The beginning of a file, unpacked if it is packed. Raises LogError."""
+    try:
+        with path.open("rb") as file:
+            head = file.read(HEAD_BYTES)
+    except OSError as error:
+        raise LogError(path, error.strerror or str(error)) from error
+    if head.startswith(b"\x1f\x8b"):
+        # what is damaged is told by the reader
+        with suppress(zlib.error):
+            head = zlib.decompressobj(wbits=31).decompress(head, HEAD_BYTES)
+    return head
 
 
 def read_logs(

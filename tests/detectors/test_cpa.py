@@ -344,7 +344,7 @@ def test_unknown_altitude_is_separated_from_nobody_by_height() -> None:
 
 @pytest.mark.parametrize("fast", [5, 200])
 def test_fast_traffic_in_its_own_level_meets_everybody_else(fast: int) -> None:
-    # A few in a coarser level are compared with all; many are looked up by cell. Each crosses one slow aircraft's place.
+    # A few in a coarser level are compared with all, many are looked up by cell; each meets one slow aircraft.
     rng = np.random.default_rng(fast)
     fleet: list[Aircraft] = []
     for k in range(fast):

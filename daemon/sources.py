@@ -1,0 +1,126 @@
+"""Live sources beside the broker: each is connected to, read, and connected to again when it goes away.
+
+What an adapter (streams/adapters) makes of the bytes goes into the same intake as the broker's messages, as frames on
+our own topics: bounds, counters, dead letters and replay are then the same for both.
+
+A stream (tcp://) is read as it comes. A document (http://, file://) is fetched every `period_s`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import aiohttp
+
+from watchkeeper.config.schema import Config, Source
+from watchkeeper.daemon.logs import kv
+from watchkeeper.streams.adapters.feed import DOCUMENT_MAX_BYTES, READ_BYTES, Feed
+from watchkeeper.streams.adapters.live import make_feed
+from watchkeeper.streams.encode import encode_batch
+from watchkeeper.streams.transport import Backoff
+
+log = logging.getLogger(__name__)
+
+# A receiver that says nothing for this long is connected to anew: its machine may be gone without a farewell.
+QUIET_S = 60.0
+CONNECT_S = 10.0
+Put = Callable[[str, bytes], None]
+
+
+class LiveSource:
+    """One source. `run` is a task; the rest is for the metrics."""
+
+    def __init__(self, source: Source, config: Config, put: Put, now: Callable[[], float] = time.time) -> None:
+        self.source = source
+        self.connected = False
+        self.bytes = 0
+        self.samples = 0
+        self.refused: Counter[str] = Counter()
+        self._topics = config.topics
+        self._put = put
+        self._now = now
+        self._backoff = Backoff(config.broker.reconnect_min_s, config.broker.reconnect_max_s)
+        make_feed(source)  # what is not installed is said at the start
+
+    async def run(self) -> None:
+        """Task: read until cancelled, whatever the other side does."""
+        read = self._stream if self.source.url.startswith("tcp:") else self._documents
+        while True:
+            # a new connection is a new stream: half a message of the old one must not meet half of another
+            feed = make_feed(self.source)
+            problem = "it closed the connection"
+            try:
+                async for data in read():
+                    if not self.connected:
+                        self.connected = True
+                        self._backoff.reset()
+                        log.info("source connected", extra=kv(url=self.source.url))
+                    self._take_in(feed, data)
+            except (OSError, TimeoutError, aiohttp.ClientError, ValueError) as error:
+                problem = str(error) or type(error).__name__
+            self.refused += feed.refused
+            self.connected = False
+            pause_s = self._backoff.pause_s()
+            log.warning("source lost", extra=kv(url=self.source.url, problem=problem, again_in_s=round(pause_s, 1)))
+            await asyncio.sleep(pause_s)
+
+    def _take_in(self, feed: Feed, data: bytes) -> None:
+        self.bytes += len(data)
+        feed.push(data, self._now())
+        batch = feed.take()
+        if batch is not None:
+            self.samples += len(batch)
+            for topic, payload in encode_batch(batch, self._topics):
+                self._put(topic, payload)
+        if feed.refused:
+            self.refused += feed.refused
+            feed.refused.clear()
+
+    async def _stream(self) -> AsyncIterator[bytes]:
+        where = urlsplit(self.source.url)
+        async with asyncio.timeout(CONNECT_S):
+            reader, writer = await asyncio.open_connection(where.hostname, where.port)
+        try:
+            while True:
+                async with asyncio.timeout(QUIET_S):
+                    data = await reader.read(READ_BYTES)
+                if not data:
+                    return
+                yield data
+        finally:
+            writer.close()
+
+    async def _documents(self) -> AsyncIterator[bytes]:
+        url = self.source.url
+        if url.startswith("file:"):
+            path = Path(unquote(urlsplit(url).path))
+            while True:
+                yield await asyncio.to_thread(_read, path)
+                await asyncio.sleep(self.source.period_s)
+        async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=CONNECT_S)) as http:
+            while True:
+                async with http.get(url) as answer:
+                    answer.raise_for_status()
+                    yield await _body(answer)
+                await asyncio.sleep(self.source.period_s)
+
+
+async def _body(answer: aiohttp.ClientResponse) -> bytes:
+    """What the server sends, up to a limit that no receiver reaches."""
+    body = bytearray()
+    async for piece in answer.content.iter_chunked(READ_BYTES):
+        body += piece
+        if len(body) > DOCUMENT_MAX_BYTES:
+            raise ValueError(f"a document of more than {DOCUMENT_MAX_BYTES:,} bytes")
+    return bytes(body)
+
+
+def _read(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(DOCUMENT_MAX_BYTES)
