@@ -51,7 +51,7 @@ class Source(Section, frozen=True, kw_only=True):
 
     type: Annotated[
         Literal["sbs", "beast", "avr", "readsb"],
-        text("what it speaks; see docs/adapters"),
+        text("what it speaks; see docs/adapters/receivers.md"),
     ]
     url: Annotated[
         str,
@@ -73,7 +73,7 @@ class Source(Section, frozen=True, kw_only=True):
         stream = self.url.startswith("tcp:")
         if self.type == "readsb" and stream:
             yield "url", "readsb's aircraft.json is a document: http://HOST/PATH or file:///PATH"
-        if self.type != "readsb" and not stream:
+        if self.type in ("sbs", "beast", "avr") and not stream:
             yield "url", f"{self.type} is a stream: tcp://HOST:PORT"
 
 
@@ -218,7 +218,7 @@ class Config(Section, frozen=True):
     broker: Broker = field(default_factory=Broker)
     sources: Annotated[
         tuple[Source, ...],
-        tables("receivers to listen to beside the broker; docs/adapters has a page for each", at_most=100),
+        tables("receivers to listen to beside the broker; see docs/adapters/receivers.md", at_most=100),
     ] = ()
     topics: Topics = field(default_factory=Topics)
     time: Time = field(default_factory=Time)
