@@ -158,7 +158,7 @@ def measure(options: Options) -> Measured:
         candidate: Candidate = make(hot_spot(options.n, options.seed, options.density_per_10000_km2), options)
     except ImportError as error:
         return Measured(missing=str(error))
-    before_bytes = _settle()
+    before_bytes = settle()
     candidate.start()
     found = candidate.scan()
     ms: list[float] = []
@@ -172,7 +172,7 @@ def measure(options: Options) -> Measured:
         found = candidate.scan()
         ms.append((time.perf_counter_ns() - t0) / 1e6)
         cpu_ms.append((time.process_time_ns() - cpu0) / 1e6)
-    extra_bytes = _status_bytes("VmHWM") - before_bytes
+    extra_bytes = status_bytes("VmHWM") - before_bytes
     return Measured(ms, cpu_ms, len(candidate.pairs(found)), extra_bytes)
 
 
@@ -181,17 +181,18 @@ def _warm_up(candidate: Candidate) -> None:
     candidate.pairs(candidate.scan())
 
 
-def _settle() -> int:
+def settle() -> int:
     """Give freed memory back to the system, so that nobody lives in it uncounted; resident bytes afterwards."""
     gc.collect()
     with contextlib.suppress(OSError, AttributeError):  # not glibc
         ctypes.CDLL(None).malloc_trim(0)
     with contextlib.suppress(OSError):  # then the peak may be that of an import, and extra memory looks smaller
         Path("/proc/self/clear_refs").write_text("5")
-    return _status_bytes("VmRSS")
+    return status_bytes("VmRSS")
 
 
-def _status_bytes(field: str) -> int:
+def status_bytes(field: str) -> int:
+    """A size from the kernel's status of this process: VmRSS, or its peak VmHWM."""
     for line in Path("/proc/self/status").read_text().splitlines():
         if line.startswith(field + ":"):
             return int(line.split()[1]) * 1024

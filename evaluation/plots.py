@@ -1,4 +1,4 @@
-"""Plots of the evaluations. The only file here that needs matplotlib (extra `plots`)."""
+"""Plots of the evaluation of alarms. Needs matplotlib (extra `plots`)."""
 
 from __future__ import annotations
 

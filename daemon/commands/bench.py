@@ -16,6 +16,7 @@ BENCHMARKS: dict[str, str] = {
     "replay": "samples per second and peak memory of a replay, against a plain Python loop",
     "live": "messages per second, loss and latency through a real broker",
     "conflicts": "time and memory of the conflict search, against BlueSky's detectors on the same traffic",
+    "tracks": "time and memory of Hausdorff, DTW and EDR on long trajectories, against plain Python",
 }
 
 

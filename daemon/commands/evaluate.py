@@ -18,10 +18,14 @@ EXAMPLES = """examples:
   watchkeeper evaluate                                   list the evaluations
   watchkeeper evaluate alarms flight.wklog               missed, nuisance share and warning time of conflict alarms
   watchkeeper evaluate alarms --help
+  watchkeeper evaluate tracks real.csv generated.csv     how like the real trajectories the generated ones are
+  watchkeeper evaluate paired eval/a eval/b              which of two models is nearer, and is that chance?
 """
 # Name to what it measures.
 EVALUATIONS: dict[str, str] = {
     "alarms": "conflict alarms: missed, nuisance share, warning time, and the trade-off between them",
+    "tracks": "generated trajectories beside real ones: Hausdorff, DTW, EDR",
+    "paired": "two models on the same trajectories: paired tests, intervals, corrections",
 }
 
 
