@@ -46,19 +46,22 @@ class Broker(Section, frozen=True):
 _PREFIX = "one or more topic levels without blanks, + or #"
 
 
+_STREAMS = ("tcp", "udp", "serial")
+
+
 class Source(Section, frozen=True, kw_only=True):
-    """A receiver or another program to listen to, beside the broker."""
+    """A receiver, a vehicle or another program to listen to, beside the broker."""
 
     type: Annotated[
-        Literal["sbs", "beast", "avr", "readsb"],
-        text("what it speaks; see docs/adapters/receivers.md"),
+        Literal["sbs", "beast", "avr", "readsb", "mavlink"],
+        text("what it speaks; see docs/adapters"),
     ]
     url: Annotated[
         str,
         text(
-            "where it is",
-            pattern=r"^(tcp://[^\s/:@]+:\d{1,5}/?|https?://\S+|file:///\S+)$",
-            form="tcp://HOST:PORT, http://HOST/PATH or file:///PATH",
+            "where it is; udp:// is where we listen",
+            pattern=r"^((tcp|udp)://[^\s/:@]+:\d{1,5}/?|serial:///\S+|https?://\S+|file:///\S+)$",
+            form="tcp://HOST:PORT, udp://HOST:PORT, serial:///DEVICE?baud=57600, http://HOST/PATH or file:///PATH",
         ),
     ]
     via: Annotated[str, text("the name of this receiver in the samples; empty: none")] = ""
@@ -70,11 +73,11 @@ class Source(Section, frozen=True, kw_only=True):
 
     def clashes(self) -> Iterator[tuple[str, str]]:
         """A stream that is no stream, or a document that is none."""
-        stream = self.url.startswith("tcp:")
+        stream = self.url.partition(":")[0] in _STREAMS
         if self.type == "readsb" and stream:
             yield "url", "readsb's aircraft.json is a document: http://HOST/PATH or file:///PATH"
-        if self.type in ("sbs", "beast", "avr") and not stream:
-            yield "url", f"{self.type} is a stream: tcp://HOST:PORT"
+        if self.type in ("sbs", "beast", "avr", "mavlink") and not stream:
+            yield "url", f"{self.type} is a stream: tcp://HOST:PORT, udp://HOST:PORT or serial:///DEVICE"
 
 
 class Topics(Section, frozen=True):

@@ -3,7 +3,8 @@
 What an adapter (streams/adapters) makes of the bytes goes into the same intake as the broker's messages, as frames on
 our own topics: bounds, counters, dead letters and replay are then the same for both.
 
-A stream (tcp://) is read as it comes. A document (http://, file://) is fetched every `period_s`.
+A stream (tcp://, udp:// where we listen, serial://) is read as it comes. A document (http://, file://) is fetched every
+`period_s`.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
+from urllib.parse import parse_qs, unquote, urlsplit
 
 import aiohttp
 
@@ -23,6 +24,7 @@ from watchkeeper.daemon.logs import kv
 from watchkeeper.streams.adapters.feed import DOCUMENT_MAX_BYTES, READ_BYTES, Feed
 from watchkeeper.streams.adapters.live import make_feed
 from watchkeeper.streams.encode import encode_batch
+from watchkeeper.streams.messages import Drop
 from watchkeeper.streams.transport import Backoff
 
 log = logging.getLogger(__name__)
@@ -30,6 +32,9 @@ log = logging.getLogger(__name__)
 # A receiver that says nothing for this long is connected to anew: its machine may be gone without a farewell.
 QUIET_S = 60.0
 CONNECT_S = 10.0
+UDP_QUEUE = 10_000
+# What telemetry radios are delivered with, and how long a read waits so that stopping is not held up.
+BAUD, SERIAL_WAIT_S = 57_600, 0.2
 Put = Callable[[str, bytes], None]
 
 
@@ -50,7 +55,8 @@ class LiveSource:
 
     async def run(self) -> None:
         """Task: read until cancelled, whatever the other side does."""
-        read = self._stream if self.source.url.startswith("tcp:") else self._documents
+        ways = {"tcp": self._tcp, "udp": self._udp, "serial": self._serial}
+        read = ways.get(urlsplit(self.source.url).scheme, self._documents)
         while True:
             # a new connection is a new stream: half a message of the old one must not meet half of another
             feed = make_feed(self.source)
@@ -82,7 +88,7 @@ class LiveSource:
             self.refused += feed.refused
             feed.refused.clear()
 
-    async def _stream(self) -> AsyncIterator[bytes]:
+    async def _tcp(self) -> AsyncIterator[bytes]:
         where = urlsplit(self.source.url)
         async with asyncio.timeout(CONNECT_S):
             reader, writer = await asyncio.open_connection(where.hostname, where.port)
@@ -95,6 +101,31 @@ class LiveSource:
                 yield data
         finally:
             writer.close()
+
+    async def _udp(self) -> AsyncIterator[bytes]:
+        where = urlsplit(self.source.url)
+        queue: asyncio.Queue[bytes] = asyncio.Queue(UDP_QUEUE)
+        line, _ = await asyncio.get_running_loop().create_datagram_endpoint(
+            lambda: _Datagrams(queue, self.refused), local_addr=(where.hostname or "", where.port or 0)
+        )
+        try:
+            while True:  # nobody's silence here means that a connection is lost
+                yield await queue.get()
+        finally:
+            line.close()
+
+    async def _serial(self) -> AsyncIterator[bytes]:
+        from serial import Serial  # noqa: PLC0415  comes with the extra of whoever speaks over a cable
+
+        where = urlsplit(self.source.url)
+        baud = int(parse_qs(where.query).get("baud", [str(BAUD)])[0])
+        line = await asyncio.to_thread(Serial, unquote(where.path), baud, timeout=SERIAL_WAIT_S)
+        try:
+            while True:
+                if data := await asyncio.to_thread(line.read, max(1, min(line.in_waiting, READ_BYTES))):
+                    yield data
+        finally:
+            line.close()
 
     async def _documents(self) -> AsyncIterator[bytes]:
         url = self.source.url
@@ -109,6 +140,21 @@ class LiveSource:
                     answer.raise_for_status()
                     yield await _body(answer)
                 await asyncio.sleep(self.source.period_s)
+
+
+class _Datagrams(asyncio.DatagramProtocol):
+    """Datagrams into a queue; when it is full the newest is lost and counted."""
+
+    def __init__(self, queue: asyncio.Queue[bytes], refused: Counter[str]) -> None:
+        self._queue = queue
+        self._refused = refused
+
+    def datagram_received(self, data: bytes, addr: tuple[str | int, ...]) -> None:  # noqa: ARG002
+        """Whoever it is from: a ground station forwards many vehicles on one port."""
+        try:
+            self._queue.put_nowait(data)
+        except asyncio.QueueFull:
+            self._refused[Drop.QUEUE_FULL] += 1
 
 
 async def _body(answer: aiohttp.ClientResponse) -> bytes:

@@ -87,6 +87,7 @@ FORMATS: list[Format] = [
     Format("avr", f"{_ADAPTERS}.modes:open_avr", (".avr", ".avr.gz")),
     Format("readsb", f"{_ADAPTERS}.readsb:open_aircraft_json", _JSON, holds=(b'"now"', b'"aircraft"')),
     Format("readsb trace", f"{_ADAPTERS}.readsb:open_trace", _JSON, holds=(b'"icao"', b'"timestamp"', b'"trace"')),
+    Format("tlog", f"{_ADAPTERS}.mavlink:open_tlog", (".tlog", ".tlog.gz")),
     Format("ulog", f"{_ADAPTERS}.ulog:open_ulog", (".ulg",), b"ULog\x01\x12\x35"),
     Format("traffic", f"{_ADAPTERS}.traffic_json:TrafficJson", _JSON),
 ]

@@ -18,6 +18,7 @@ ADAPTERS: dict[str, tuple[str, tuple[str, ...], str]] = {
     "beast": (f"{_HERE}.modes:Beast", ("via",), "modes"),
     "avr": (f"{_HERE}.modes:Avr", ("via",), "modes"),
     "readsb": (f"{_HERE}.readsb:Readsb", ("via",), ""),
+    "mavlink": (f"{_HERE}.mavlink:Mavlink", ("via",), "mavlink"),
 }
 
 

@@ -23,14 +23,11 @@ from typing import Any
 
 from watchkeeper.streams.adapters.feed import FeedLog, Lines
 from watchkeeper.streams.adapters.reports import Reports
+from watchkeeper.streams.adapters.senderclock import SenderClock
 from watchkeeper.streams.batch import Batch
 from watchkeeper.streams.messages import Drop
 
 TICKS_PER_S = 12e6
-# The counter has 48 bits: it begins anew after 271 days.
-WRAP = 1 << 48
-# A counter that is off by more than this has been reset, or does not count at 12 MHz.
-STRAY_S = 1.0
 ESCAPE = 0x1A
 # Type byte to the length of what follows the escape and the type: counter, signal, frame.
 _LENGTH = {0x31: 9, 0x32: 14, 0x33: 21}
@@ -43,30 +40,6 @@ _SURFACE = range(5, 9)
 _PRESSURE_ALTITUDE = range(9, 19)
 
 
-class CounterClock:
-    """Turns counters into Unix seconds: the earliest arrival seen says where the counter began."""
-
-    def __init__(self) -> None:
-        self._offset = nan
-        self._last = -1
-
-    def time(self, counter: int, now: float) -> float:
-        """When a message was received; `now` is when it arrived here, NaN in a recording."""
-        seconds = counter / TICKS_PER_S
-        if isnan(now):
-            if isnan(self._offset):
-                self._offset = -seconds
-            if counter < self._last - STRAY_S * TICKS_PER_S:  # it began anew: time goes on
-                self._offset += (self._last - counter) / TICKS_PER_S
-            self._last = counter
-            return seconds + self._offset
-        # network delay only ever makes it later
-        late_s = now - seconds - self._offset
-        if isnan(late_s) or late_s < 0.0 or late_s > STRAY_S:
-            self._offset = now - seconds
-        return seconds + self._offset
-
-
 class _Modes:
     """What Beast and AVR share: frames with their times go through pyModeS into reports."""
 
@@ -77,7 +50,7 @@ class _Modes:
         self.refused: Counter[str] = Counter()
         self._decoder = PipeDecoder()
         self._reports = Reports(via=via)
-        self._clock = CounterClock()
+        self._clock = SenderClock()
 
     def take(self) -> Batch | None:
         """See Feed."""
@@ -128,7 +101,7 @@ class Beast(_Modes):
     def push(self, data: bytes, now: float) -> None:
         """See Feed."""
         for body in self._bodies(self._rest + data):
-            self._frame(body[7:].hex(), self._clock.time(int.from_bytes(body[:6], "big"), now))
+            self._frame(body[7:].hex(), self._clock.time(int.from_bytes(body[:6], "big") / TICKS_PER_S, now))
 
     def close(self) -> None:
         """See Feed."""
@@ -207,7 +180,7 @@ class Avr(_Modes):
         elif counter is None and isnan(now):
             self.refused[Drop.TIME] += 1
         else:
-            self._frame(frame, now if counter is None else self._clock.time(counter, now))
+            self._frame(frame, now if counter is None else self._clock.time(counter / TICKS_PER_S, now))
 
 
 def _avr(text: str) -> tuple[int | None, str | None]:

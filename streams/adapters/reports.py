@@ -13,20 +13,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from math import nan
 
-import numpy as np
-
-from watchkeeper.streams.batch import Batch, Columns
-from watchkeeper.streams.messages import COLUMN, FIELDS, ID_MAX, Kind
+from watchkeeper.streams.adapters.rows import Rows
+from watchkeeper.streams.batch import Batch
+from watchkeeper.streams.messages import ID_MAX, Kind
 
 HOLD_S = 2.0
 FORGET_S = 300.0
 # How often the table is looked through for the unheard of, in seconds.
 SWEEP_S = 30.0
 LIMIT = 50_000
-
-_COLUMN = COLUMN[Kind.ADSB]
-_LAT, _LON = _COLUMN["lat"], _COLUMN["lon"]
-_WIDTH = 1 + len(FIELDS[Kind.ADSB])
 
 
 class _Heard:
@@ -43,17 +38,11 @@ class Reports:
     """The aircraft of one receiver. `take` gives the samples made since the last time."""
 
     def __init__(self, *, via: str = "", limit: int = LIMIT) -> None:
-        self._via = via
         self._limit = limit
         # in order of the last report, the longest unheard of first
         self._aircraft: dict[str, _Heard] = {}
         self._swept_t = nan
-        self._reset()
-
-    def _reset(self) -> None:
-        self._vid: dict[str, int] = {}
-        self._rows: list[list[float]] = []
-        self._of_row: list[int] = []
+        self._rows = Rows(via)
         self._callsigns: dict[str, str] = {}
 
     def __len__(self) -> int:
@@ -69,21 +58,16 @@ class Reports:
     def call(self, name: str, callsign: str) -> None:
         """A callsign was heard."""
         if callsign := callsign.strip():
+            if len(self._callsigns) >= self._limit:
+                del self._callsigns[next(iter(self._callsigns))]
             self._callsigns[name] = callsign[:ID_MAX]
 
     def place(self, name: str, t: float, lat_deg: float, lon_deg: float, values: Mapping[str, float]) -> None:
         """A position was heard, together with these values: a sample."""
         heard = self._heard(name, t)
-        row = [nan] * _WIDTH
-        row[0], row[1 + _LAT], row[1 + _LON] = t, lat_deg, lon_deg
-        for field, (noted_t, value) in heard.fields.items():
-            if abs(t - noted_t) <= HOLD_S:
-                row[1 + _COLUMN[field]] = value
-        for field, value in values.items():
-            row[1 + _COLUMN[field]] = value
+        noted = {field: value for field, (noted_t, value) in heard.fields.items() if abs(t - noted_t) <= HOLD_S}
         heard.fields.clear()
-        self._rows.append(row)
-        self._of_row.append(self._vid.setdefault(name, len(self._vid)))
+        self._rows.add(Kind.ADSB, name, t, {**noted, **values, "lat": lat_deg, "lon": lon_deg})
 
     def _heard(self, name: str, t: float) -> _Heard:
         heard = self._aircraft.pop(name, None)
@@ -101,16 +85,9 @@ class Reports:
 
     def take(self) -> Batch | None:
         """The samples since the last take; None when there are none."""
-        if not self._rows:
-            return None
-        table = np.array(self._rows, np.float64).T
-        n = len(self._rows)
-        via = np.full(n, 0 if self._via else -1, np.int32)
-        cols = Columns(np.arange(n), np.array(self._of_row, np.int32), via, table[0].copy(), table[1:].copy())
-        callsigns = {name: sign for name, sign in self._callsigns.items() if name in self._vid}
-        batch = Batch(list(self._vid), {Kind.ADSB: cols}, [self._via] if self._via else [], callsigns)
-        waiting = {name: sign for name, sign in self._callsigns.items() if name not in self._vid}
-        self._reset()
-        # a callsign may come before the first position
-        self._callsigns = dict(list(waiting.items())[-self._limit :])
+        told = {name: sign for name, sign in self._callsigns.items() if name in self._rows}
+        batch = self._rows.take(told)
+        if batch is not None:
+            # a callsign may come before the first position
+            self._callsigns = {name: sign for name, sign in self._callsigns.items() if name not in told}
         return batch

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import math
+import os
 import shutil
 import subprocess
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -15,6 +16,8 @@ from pathlib import Path
 import msgspec
 import pytest
 from aiohttp import web
+from pymavlink import mavutil
+from pymavlink.dialects.v20 import ardupilotmega as dialect
 
 from watchkeeper.config.schema import DEFAULT, Broker, Config, Source
 from watchkeeper.daemon.background import end
@@ -220,3 +223,31 @@ def test_dump1090_as_the_receiver(dump1090: Dump1090, kind: str) -> None:
                 assert 0 < alt_ft < 20_000
 
     asyncio.run(scenario())
+
+
+# -- a vehicle ------------------------------------------------------------------------------------------------------
+
+
+def test_a_vehicle_over_udp_and_over_a_cable() -> None:
+    async def heard_over(url: str, send: Callable[[bytes], object]) -> None:
+        kinds: list[str] = []
+        live = LiveSource(Source(type="mavlink", url=url), CONFIG, lambda topic, _payload: kinds.append(topic))
+        task = asyncio.create_task(live.run())
+        mav = dialect.MAVLink(None, srcSystem=1)
+        try:
+            async with asyncio.timeout(20):
+                while len(kinds) < 3:
+                    send(dialect.MAVLink_raw_imu_message(1_000_000, 0, 0, -1000, 0, 0, 0, 0, 0, 0).pack(mav))
+                    await asyncio.sleep(0.05)
+        finally:
+            await end(task)
+        assert set(kinds) == {"telemetry/imu"}
+
+    port = free_port()
+    udp = mavutil.mavudp(f"127.0.0.1:{port}", input=False)
+    asyncio.run(heard_over(f"udp://127.0.0.1:{port}", udp.write))
+    udp.close()
+    ours, theirs = os.openpty()
+    asyncio.run(heard_over(f"serial://{os.ttyname(theirs)}?baud=115200", lambda data: os.write(ours, data)))
+    os.close(ours)
+    os.close(theirs)

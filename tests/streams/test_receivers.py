@@ -13,10 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from watchkeeper.streams.adapters.feed import Feed, Lines
-from watchkeeper.streams.adapters.modes import Avr, Beast, CounterClock
+from watchkeeper.streams.adapters.modes import Avr, Beast
 from watchkeeper.streams.adapters.readsb import Readsb
 from watchkeeper.streams.adapters.reports import Reports
 from watchkeeper.streams.adapters.sbs import Sbs
+from watchkeeper.streams.adapters.senderclock import SenderClock
 from watchkeeper.streams.batch import Batch
 from watchkeeper.streams.messages import COLUMN, Kind
 from watchkeeper.streams.source import open_log
@@ -181,13 +182,14 @@ def test_a_damaged_frame_is_refused_by_its_checksum() -> None:
     assert feed.refused == {"checksum": 1, "bad_time": 1}
 
 
-def test_the_counter_says_when_messages_came_and_is_not_believed_when_it_jumps() -> None:
-    clock = CounterClock()
-    tick = 12_000_000
-    assert clock.time(100 * tick, 1000.0) == 1000.0
-    assert clock.time(101 * tick, 1001.3) == 1001.0  # 0.3 s late on the way
-    assert clock.time(102 * tick, 1001.9) == 1001.9  # earlier than thought: the offset was late itself
-    assert clock.time(5 * tick, 1003.0) == 1003.0  # the receiver was restarted
+def test_a_senders_clock_says_when_messages_were_made_and_is_not_believed_when_it_jumps() -> None:
+    clock = SenderClock()
+    assert clock.time(100.0, 1000.0) == 1000.0
+    assert clock.time(101.0, 1001.3) == 1001.0  # 0.3 s late on the way
+    assert clock.time(102.0, 1001.9) == 1001.9  # earlier than thought: the first was late itself
+    assert clock.time(5.0, 1003.0) == 1003.0  # it was started again
+    recorded = SenderClock()
+    assert [recorded.time(s, math.nan) for s in (50.0, 51.0, 3.0, 4.0)] == [0.0, 1.0, 1.0, 2.0]
 
 
 def test_beast_recording_of_a_real_receiver_has_every_frame() -> None:
