@@ -218,11 +218,12 @@ class Config(Section, frozen=True):
         Literal["high-sensitivity", "balanced", "high-specificity"],
         text("how many measurement epochs in a row make an alarm: 3, 5 or 10"),
     ] = "balanced"
-    broker: Broker = field(default_factory=Broker)
+    # keys of the file itself come before the tables
     sources: Annotated[
         tuple[Source, ...],
         tables("receivers to listen to beside the broker; see docs/adapters/receivers.md", at_most=100),
     ] = ()
+    broker: Broker = field(default_factory=Broker)
     topics: Topics = field(default_factory=Topics)
     time: Time = field(default_factory=Time)
     fleet: FleetLimits = field(default_factory=FleetLimits)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from watchkeeper.config.detectors import Detectors, Zone
 from watchkeeper.config.loader import RISING, SECTIONS, SETTINGS, ConfigError, Problem, env_name, load
 from watchkeeper.config.reference import config_toml, toml_value
-from watchkeeper.config.schema import Config
+from watchkeeper.config.schema import Config, Source
 from watchkeeper.config.section import Setting, columns
 
 TEXT = st.text(st.characters(codec="utf-8", exclude_categories=("Cc",)), max_size=12)
@@ -39,6 +39,8 @@ def good(setting: Setting) -> st.SearchStrategy[Any]:
         return st.floats(setting.low, setting.high)
     if setting.table is Zone:
         return st.lists(zones(), max_size=3).map(tuple)
+    if setting.table is Source:
+        return st.lists(sources(), max_size=3).map(tuple)
     one = st.sampled_from(setting.choices) if setting.choices else TEXT
     return st.lists(one, max_size=4).map(tuple) if setting.kind is tuple else one
 
@@ -50,6 +52,13 @@ def zones(draw: st.DrawFn) -> dict[str, Any]:
     if zone["radius_nm"] == 0 or draw(st.booleans()):
         del zone["lat"], zone["lon"], zone["radius_nm"]
     return zone
+
+
+@st.composite
+def sources(draw: st.DrawFn) -> dict[str, Any]:
+    source = {s.key: draw(good(s)) for s in columns(Source) if s.key != "url"}
+    scheme = "http" if source["type"] == "readsb" else draw(st.sampled_from(("tcp", "udp")))
+    return source | {"url": f"{scheme}://{draw(HOST)}:{draw(st.integers(1, 65_535))}"}
 
 
 @st.composite
@@ -103,9 +112,9 @@ def test_any_valid_configuration_survives_toml(config: Config) -> None:
 @settings(max_examples=60, deadline=None)
 @given(configs())
 def test_any_valid_configuration_survives_the_environment(config: Config) -> None:
-    config = msgspec.structs.replace(config, detectors=without_zones(config.detectors))
+    config = msgspec.structs.replace(config, sources=(), detectors=without_zones(config.detectors))
     env = {}
-    for key in SETTINGS.keys() - {"detectors.conflict.zones"}:
+    for key in (key for key, setting in SETTINGS.items() if setting.table is None):
         value: Any = config
         for name in key.split("."):
             value = getattr(value, name)
