@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from watchkeeper.evaluation.alarm_curve import Curve, Point
+from watchkeeper.evaluation.verdicts import EARLY_S
 
 if TYPE_CHECKING:
     from watchkeeper.evaluation.alarms import Evaluation
@@ -23,6 +24,7 @@ def figures_table(e: Evaluation) -> str:
     missed = f"{percent(f.missed_eligible_share)} of {f.losses_eligible:,}; {f.missed_eligible_marginal:,} marginal"
     late = f"{percent(f.late_eligible_share)} of {f.losses_eligible:,}; {f.late_eligible_marginal:,} marginal"
     delay = f"; by {seconds(f.late_eligible_median_s)}, at worst {seconds(f.late_eligible_worst_s)}"
+    early = f"{f.early_eligible:,} had {EARLY_S:.0f} s or more, {f.in_view_eligible:,} were in view by then"
     lines = [
         (
             "flight hours",
@@ -45,6 +47,11 @@ def figures_table(e: Evaluation) -> str:
         ),
         ("warning time, median", seconds(f.warning_median_s), f"over {f.foreseen:,} losses foreseen"),
         ("warning time, 10th pct", seconds(f.warning_p10_s), "nine in ten had more"),
+        (
+            "warning time, eligible",
+            seconds(f.warning_eligible_median_s),
+            f"median over all {f.losses_eligible:,}, late ones below 0; {early}",
+        ),
         ("alarms", f"{f.alarms:,}", f"{rule.n} of {rule.m} epochs; {severities}"),
         ("alarms per flight hour", NONE if f.alarms_per_flight_hour is None else f"{f.alarms_per_flight_hour:.2f}", ""),
         (
@@ -67,7 +74,8 @@ def pair_lines(e: Evaluation) -> Iterator[str]:
         )
         yield (
             f"{'loss':6}{'~'.join(loss.pair):22}{loss.t_start - e.t_first:9.0f}{loss.t_end - e.t_first:9.0f}  "
-            f"{v.verdict}{warned}; closest {loss.min_sep_nm:.2f} NM, {loss.min_vsep_ft:.0f} ft{marks}"
+            f"{v.verdict}{warned}; closest {loss.min_sep_nm:.2f} NM, {loss.min_vsep_ft:.0f} ft; "
+            f"in view {v.in_view_s:.0f} s{marks}"
         )
     for w in e.alarms:
         alarm = w.alarm

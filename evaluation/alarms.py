@@ -182,7 +182,8 @@ def as_json(result: Evaluation) -> dict[str, Any]:
         "severity": result.severity,
         "curve": msgspec.to_builtins(result.curve),
         "loss_list": [
-            msgspec.to_builtins(v.loss) | {"verdict": v.verdict, "warning_s": v.warning_s} for v in result.losses
+            msgspec.to_builtins(v.loss) | {"verdict": v.verdict, "warning_s": v.warning_s, "in_view_s": v.in_view_s}
+            for v in result.losses
         ],
         "alarm_list": [
             msgspec.to_builtins(v.alarm) | {"verdict": v.verdict, "undecided": v.undecided} for v in result.alarms

@@ -14,11 +14,13 @@ from dataclasses import dataclass
 import msgspec
 import numpy as np
 
-from watchkeeper.evaluation.flights import Sky
+from watchkeeper.evaluation.flights import MAX_GAP_S, Flight, Sky
 from watchkeeper.evaluation.truth import Loss
 
 # An alarm that was cleared up to this long before the loss still warned of it.
 GRACE_S = 30.0
+# A warning this long before leaves time to act and to see that it helped.
+EARLY_S = 45.0
 TRUE, NUISANCE = "true", "nuisance"
 FORESEEN, LATE, MISSED = "foreseen", "late", "missed"
 
@@ -59,6 +61,8 @@ class LossVerdict:
     loss: Loss
     verdict: str
     warning_s: float | None
+    in_view_s: float
+    """How long before the loss both had come into view; nobody can warn earlier."""
 
 
 class Figures(msgspec.Struct, frozen=True):
@@ -92,6 +96,11 @@ class Figures(msgspec.Struct, frozen=True):
     nuisance_undecided: int
     warning_median_s: float | None
     warning_p10_s: float | None
+    warning_eligible_median_s: float | None
+    """Over all eligible losses, late ones below 0; None if half of them were missed."""
+    early_eligible: int
+    in_view_eligible: int
+    """Eligible losses warned of EARLY_S before or earlier, and those that were in view by then."""
     alarms_per_flight_hour: float | None
 
 
@@ -105,7 +114,7 @@ def judge(alarms: Sequence[Alarm], truth: Truth) -> tuple[list[AlarmVerdict], li
     number = {name: i for i, name in enumerate(truth.sky.ids)}
     return (
         [_judge_alarm(alarm, losses_of[alarm.pair], truth, number) for alarm in alarms],
-        [_judge_loss(loss, alarms_of[loss.pair]) for loss in truth.losses],
+        [_judge_loss(loss, alarms_of[loss.pair], _in_view_s(loss, truth.sky, number)) for loss in truth.losses],
     )
 
 
@@ -119,14 +128,25 @@ def _judge_alarm(alarm: Alarm, losses: Iterable[Loss], truth: Truth, number: dic
     return AlarmVerdict(alarm, NUISANCE, undecided=seen_until < foreseeable)
 
 
-def _judge_loss(loss: Loss, alarms: Iterable[Alarm]) -> LossVerdict:
+def _judge_loss(loss: Loss, alarms: Iterable[Alarm], in_view_s: float) -> LossVerdict:
     before = [a for a in alarms if a.t_raised <= loss.t_start and _cleared(a) >= loss.t_start - GRACE_S]
     if before:
-        return LossVerdict(loss, FORESEEN, loss.t_start - min(alarm.t_raised for alarm in before))
+        return LossVerdict(loss, FORESEEN, loss.t_start - min(alarm.t_raised for alarm in before), in_view_s)
     during = [alarm for alarm in alarms if loss.t_start < alarm.t_raised <= loss.t_end]
     if during:
-        return LossVerdict(loss, LATE, loss.t_start - min(alarm.t_raised for alarm in during))
-    return LossVerdict(loss, MISSED, None)
+        return LossVerdict(loss, LATE, loss.t_start - min(alarm.t_raised for alarm in during), in_view_s)
+    return LossVerdict(loss, MISSED, None, in_view_s)
+
+
+def _in_view_s(loss: Loss, sky: Sky, number: dict[str, int]) -> float:
+    return loss.t_start - max(_seen_since(sky.flights[number[name]], loss.t_start) for name in loss.pair)
+
+
+def _seen_since(flight: Flight, t: float) -> float:
+    """When the aircraft came into view for the last time before t: its first position, or that after a long gap."""
+    heard = flight.pos_t[flight.pos_t <= t]
+    breaks = np.flatnonzero(np.diff(heard) > MAX_GAP_S)
+    return float(heard[breaks[-1] + 1 if len(breaks) else 0]) if len(heard) else t
 
 
 def _cleared(alarm: Alarm) -> float:
@@ -143,6 +163,8 @@ def figures(alarms: Sequence[AlarmVerdict], losses: Sequence[LossVerdict], fligh
     delays_s = [-v.warning_s for v in late if v.warning_s is not None]
     delays_eligible_s = [-v.warning_s for v in late_eligible if v.warning_s is not None]
     warnings_s = [v.warning_s for v in losses if v.verdict == FORESEEN and v.warning_s is not None]
+    of_eligible_s = [-math.inf if v.warning_s is None else v.warning_s for v in losses if v.loss.eligible]
+    typical_s = _median(of_eligible_s)
     pairs = {v.alarm.pair for v in alarms}
     pairs_nuisance = len(pairs - {v.loss.pair for v in losses})
     nuisance = [v for v in alarms if v.verdict == NUISANCE]
@@ -175,6 +197,9 @@ def figures(alarms: Sequence[AlarmVerdict], losses: Sequence[LossVerdict], fligh
         nuisance_undecided=sum(v.undecided for v in nuisance),
         warning_median_s=_median(warnings_s),
         warning_p10_s=float(np.percentile(warnings_s, 10)) if warnings_s else None,
+        warning_eligible_median_s=typical_s if typical_s is not None and math.isfinite(typical_s) else None,
+        early_eligible=sum(warning_s >= EARLY_S for warning_s in of_eligible_s),
+        in_view_eligible=sum(v.loss.eligible and v.in_view_s >= EARLY_S for v in losses),
         alarms_per_flight_hour=_over(len(alarms), flight_hours),
     )
 

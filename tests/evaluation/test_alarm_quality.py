@@ -187,7 +187,23 @@ def test_the_figures_add_up(scenes: Any) -> None:
     assert (f.alarms, f.alarms_true, f.nuisance) == (6, 5, 1)
     assert f.warning_median_s == 75.0
     assert f.warning_p10_s == pytest.approx(55.0)
+    # of the eligible: 100 s, missed, 50 s, -4 s, -10 s
+    assert (f.warning_eligible_median_s, f.early_eligible) == (-4.0, 2)
     assert f.alarms_per_flight_hour == 0.5
+
+
+def test_in_view_is_counted_from_when_the_later_of_the_two_was_last_out_of_sight(scenes: Any) -> None:
+    first, second = scenes.abreast(20.0, seconds=2000)
+    broken = second.without((second.t > 300) & (second.t < 340))
+    late = first.without(first.t < 100)
+    reports = Reports()
+    reports.add(scenes.batch_of([late, broken]))
+    t0 = scenes.t0
+    lost = [Loss(PAIR, t0 + t, t0 + t + 30.0, 4.0, 500.0, True, False) for t in (150.0, 250.0, 380.0, 600.0)]
+    of_losses = judge([], Truth(reports.sky(min_gs_kt=30.0), lost, 120.0))[1]
+    assert [v.in_view_s for v in of_losses] == [50.0, 150.0, 40.0, 260.0]
+    f = figures([], of_losses, flight_hours=1.0)
+    assert (f.in_view_eligible, f.early_eligible, f.warning_eligible_median_s) == (3, 0, None)
 
 
 def test_a_pair_is_a_nuisance_if_it_never_loses_separation_however_often_it_is_alarmed(scenes: Any) -> None:
