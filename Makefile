@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PACKAGES := benchmarks config daemon detectors evaluation streams
 ARGS ?=
 
-.PHONY: demo test check bench data proofs docs clean
+.PHONY: demo test check bench data proofs reproduce docs clean
 
 demo: $(VENV)/ready ## broker, simulator, daemon and live alarms: make demo ARGS="--seconds 60"
 	$(BIN)/watchkeeper demo $(ARGS)
@@ -25,6 +25,10 @@ check: $(VENV)/ready .links/ready ## format, lint, types, imports
 bench: $(VENV)/ready ## make bench ARGS=replay
 	$(BIN)/watchkeeper bench $(ARGS)
 
+reproduce: $(VENV)/ready ## GPS/IMU evaluation from nothing to results/report: make reproduce ARGS="--flights DIR"
+	$(BIN)/watchkeeper evaluate leakage
+	$(BIN)/watchkeeper evaluate protocol --out results/metrics.json --report results/report $(ARGS)
+
 # Real ADS-B recordings, by way of the `traffic` package (MIT), which carries them as samples.
 data: data/adsb/ready ## real recordings to replay, below data/adsb
 data/adsb/ready: $(VENV)/ready
@@ -36,6 +40,7 @@ data/adsb/ready: $(VENV)/ready
 docs: $(VENV)/ready ## the reference pages that are generated from the code
 	$(BIN)/python -m watchkeeper.config.reference > docs/configuration.md
 	$(BIN)/python -m watchkeeper.streams.reference > docs/messages.md
+	$(BIN)/python -m watchkeeper.evaluation.attack_reference > docs/attacks.md
 
 # The environment is made once and again whenever the project's metadata changes.
 $(VENV)/ready: pyproject.toml

@@ -41,3 +41,7 @@ def test_every_module_of_the_tree_is_in_the_wheel(wheel):
 def test_profiles_and_the_example_are_shipped(wheel):
     tomls = {Path(name).name for name in wheel.namelist() if name.endswith(".toml")}
     assert {"balanced.toml", "high-sensitivity.toml", "high-specificity.toml", "example.toml"} <= tomls
+
+
+def test_the_attack_catalogue_and_the_splits_are_shipped(wheel):
+    assert {"watchkeeper/config/attacks.json", "watchkeeper/config/splits.json"} <= set(wheel.namelist())

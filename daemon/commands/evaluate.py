@@ -26,6 +26,8 @@ EVALUATIONS: dict[str, str] = {
     "alarms": "conflict alarms: missed, nuisance share, warning time, and the trade-off between them",
     "tracks": "generated trajectories beside real ones: Hausdorff, DTW, EDR",
     "paired": "two models on the same trajectories: paired tests, intervals, corrections",
+    "protocol": "the GPS/IMU detector on clean and attacked flights, held out by flight",
+    "leakage": "a flight in two splits, a feature that gives the label away, code that learns from test data",
 }
 
 
