@@ -39,6 +39,8 @@ SECTIONS: dict[str, None] = dict.fromkeys(
 RISING: tuple[tuple[str, ...], ...] = (
     ("broker.reconnect_min_s", "broker.reconnect_max_s"),
     ("detectors.conflict.warning_s", "detectors.conflict.caution_s", "detectors.conflict.horizon_s"),
+    ("detectors.intent.alert_n", "detectors.intent.alert_m"),
+    ("detectors.intent.step_s", "detectors.intent.debounce.bridge_s"),
     *((key, key[:-1] + "m") for key in SETTINGS if key.endswith(".debounce.n")),
 )
 

@@ -22,8 +22,10 @@ def warm_up(config: Config) -> None:
     """Run every code path that Numba compiles, on made-up samples; nothing of it is kept."""
     limits = msgspec.structs.replace(config.fleet, max_vehicles=8)
     pipeline = Pipeline(msgspec.structs.replace(config, fleet=limits))
+    # `intent` looks once per step: one must end meanwhile
+    first_s = max(1.0, float(int(config.detectors.intent.step_s) - SECONDS // 2))
     for second in range(SECONDS):
-        pipeline.feed(_second(float(second) + 1.0))
+        pipeline.feed(_second(first_s + second))
     pipeline.finish()
 
 
@@ -37,15 +39,16 @@ def _second(t0: float) -> Batch:
         "lat": np.array([0.0, 0.0]), "lon": np.array([0.0, 0.2]), "alt_ft": np.full(2, 3e4),
         "gs_kt": np.full(2, 450.0), "trk_deg": np.array([90.0, 270.0]), "vs_fpm": np.zeros(2),
     }  # fmt: skip
-    none = np.zeros(1, np.int32) + 2
+    commanded = np.zeros(1, np.int32)
     one = t[:1]
+    way = np.ones(1)
     kinds = {
         Kind.ADSB: columns_of(Kind.ADSB, np.array([0, 1], np.int32), t[:2], meeting, seq=np.arange(2)),
         Kind.IMU: columns_of(Kind.IMU, np.full(n, 2, np.int32), t, hover, seq=2 + np.arange(n)),
         Kind.GPS: columns_of(Kind.GPS, np.full(n, 2, np.int32), t, still, seq=2 + n + np.arange(n)),
         Kind.ACTION: columns_of(
-            Kind.ACTION, none, one, {"heading_delta_deg": one, "speed_delta_kt": one}, seq=np.array([2 + 2 * n])
+            Kind.ACTION, commanded, one, {"heading_delta_deg": one, "speed_delta_kt": one}, seq=np.array([2 + 2 * n])
         ),
-        Kind.ROUTE: columns_of(Kind.ROUTE, none, one, {"lat": one, "lon": one}, seq=np.array([3 + 2 * n])),
+        Kind.ROUTE: columns_of(Kind.ROUTE, commanded, one, {"lat": way, "lon": way}, seq=np.array([3 + 2 * n])),
     }
     return Batch(["warm-a", "warm-b", "warm-c"], kinds)

@@ -26,6 +26,7 @@ from watchkeeper.detectors.pipeline import Pipeline
 from watchkeeper.evaluation.alarm_curve import Curve, trade_off
 from watchkeeper.evaluation.alarm_report import curve_table, figures_table, pair_lines
 from watchkeeper.evaluation.flights import Reports
+from watchkeeper.evaluation.output import write_json
 from watchkeeper.evaluation.rebounce import EvidenceLog
 from watchkeeper.evaluation.truth import losses
 from watchkeeper.evaluation.verdicts import Alarm, AlarmVerdict, Figures, LossVerdict, Truth, figures, judge
@@ -101,7 +102,7 @@ def main(args: argparse.Namespace, shown: Shown) -> int:
         above = f" at or above {args.min_alt_ft:g} ft" if args.min_alt_ft else ""
         return _fail(f"no ADS-B samples{above} in {', '.join(map(str, args.logs))}")
     if args.out:
-        _write(args.out, as_json(result))
+        write_json(args.out, as_json(result))
     if str(args.out) != "-":
         print(figures_table(result))
         if args.pairs:
@@ -216,12 +217,3 @@ def _warn(sources: Sequence[Source]) -> None:
     for info in (source.info() for source in sources):
         for problem in info.problems:
             print(f"watchkeeper: {info.path}: {problem}", file=sys.stderr)
-
-
-def _write(path: Path, content: dict[str, Any]) -> None:
-    text = msgspec.json.format(msgspec.json.encode(content), indent=2) + b"\n"
-    if str(path) == "-":
-        sys.stdout.buffer.write(text)
-        sys.stdout.buffer.flush()
-    else:
-        path.write_bytes(text)

@@ -27,6 +27,10 @@ class LogError(Exception):
         self.path = path
         self.problem = problem
 
+    def __reduce__(self) -> tuple[type[LogError], tuple[Path, str]]:
+        # so that it finds its way out of a worker process
+        return type(self), (self.path, self.problem)
+
 
 @dataclass(frozen=True, slots=True)
 class SourceInfo:

@@ -17,6 +17,7 @@ BENCHMARKS: dict[str, str] = {
     "live": "messages per second, loss and latency through a real broker",
     "conflicts": "time and memory of the conflict search, against BlueSky's detectors on the same traffic",
     "tracks": "time and memory of Hausdorff, DTW and EDR on long trajectories, against plain Python",
+    "conflict-metrics": "episodes per second of evaluate conflicts, against a plain Python version",
 }
 
 
@@ -30,6 +31,6 @@ def main(args: argparse.Namespace) -> int:
     """Run one benchmark, or list them."""
     if args.name is None:
         for name, line in BENCHMARKS.items():
-            print(f"{name:10} {line}")
+            print(f"{name:16} {line}")
         return 0
-    return int(import_module(f"watchkeeper.benchmarks.{args.name}").main(args.rest))
+    return int(import_module(f"watchkeeper.benchmarks.{args.name.replace('-', '_')}").main(args.rest))

@@ -13,13 +13,15 @@ from importlib import import_module
 from watchkeeper.daemon.exits import exits
 from watchkeeper.daemon.progress import shown
 
-HELP = "Measure how good the alarms are, with the log's own future as the truth."
+HELP = "Measure how good alarms, controllers, trajectories and detectors are, with the log's own future as the truth."
 EXAMPLES = """examples:
   watchkeeper evaluate                                   list the evaluations
   watchkeeper evaluate alarms flight.wklog               missed, nuisance share and warning time of conflict alarms
-  watchkeeper evaluate alarms --help
+  watchkeeper evaluate conflicts episode.json            31 metrics of a controller's recorded episode
   watchkeeper evaluate tracks real.csv generated.csv     how like the real trajectories the generated ones are
   watchkeeper evaluate paired eval/a eval/b              which of two models is nearer, and is that chance?
+  watchkeeper evaluate protocol --flights recordings/    does gps_imu find sensors that lie, failures first
+  watchkeeper evaluate alarms --help
 """
 # Name to what it measures.
 EVALUATIONS: dict[str, str] = {
@@ -28,6 +30,7 @@ EVALUATIONS: dict[str, str] = {
     "paired": "two models on the same trajectories: paired tests, intervals, corrections",
     "protocol": "the GPS/IMU detector on clean and attacked flights, held out by flight",
     "leakage": "a flight in two splits, a feature that gives the label away, code that learns from test data",
+    "conflicts": "a controller's episodes: conflicts seen, missed and imagined, 31 metrics",
 }
 
 
@@ -41,7 +44,7 @@ def main(args: argparse.Namespace) -> int:
     """Run one evaluation, or list them."""
     if args.name is None:
         for name, line in EVALUATIONS.items():
-            print(f"{name:8} {line}")
+            print(f"{name:10} {line}")
         return 0
     module = import_module(f"watchkeeper.evaluation.{args.name}")
     parser = argparse.ArgumentParser(

@@ -3,7 +3,7 @@
 `simulate(name)` gives a `Simulation`; its `batches()` feed the pipeline, a log or a broker, and its `truth()` is
 what an evaluation compares alarms with. The same seed gives the same bytes.
 
-Inside: traffic (how aircraft move), airspace and encounters (what they decide), adsb (what they report);
+Inside: traffic (how aircraft move), airspace, encounters and controlled (what they decide), adsb (what they report);
 missions and motion (how drones fly), sensors (what their GPS and IMU say), faults (what is done to them);
 arrival (the order in which it all comes in), truth (what really happened), scenarios (which of it to put together).
 """

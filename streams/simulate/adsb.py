@@ -15,6 +15,7 @@ import numpy as np
 from watchkeeper.streams.batch import F8, I4, Bool
 from watchkeeper.streams.messages import COLUMN, FIELDS, Kind
 from watchkeeper.streams.simulate.arrival import Chunk
+from watchkeeper.streams.simulate.controlled import Controller
 from watchkeeper.streams.simulate.jamming import Jamming
 from watchkeeper.streams.simulate.traffic import Pilot
 
@@ -47,6 +48,8 @@ class AdsbSource:
         self._error_m: F8 = rng.standard_normal((2, n)) * self._sigma_m
         # what is done to their receivers; set by a scenario that does
         self.jamming: Jamming | None = None
+        # who commands them and says so; set by a scenario that has a controller
+        self.controller: Controller | None = None
         self.names = pilot.traffic.names
         self.callsigns = pilot.traffic.callsigns
 
@@ -61,8 +64,9 @@ class AdsbSource:
             self._error_m = keep * self._error_m + math.sqrt(1.0 - keep * keep) * fresh
         vid, t = self._when(s)
         chunk = self._report(vid, t, s)
+        commands = self.controller.commands(s) if self.controller else []
         traffic.step()
-        return [chunk]
+        return [chunk, *commands]
 
     def _when(self, s: int) -> tuple[I4, F8]:
         """Whose report is due at which time in this second; time-major."""

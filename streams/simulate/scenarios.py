@@ -15,6 +15,7 @@ from watchkeeper.streams.messages import T_MAX
 from watchkeeper.streams.simulate import arrival, truth
 from watchkeeper.streams.simulate.adsb import AdsbSource
 from watchkeeper.streams.simulate.airspace import Airspace
+from watchkeeper.streams.simulate.controlled import Controller
 from watchkeeper.streams.simulate.encounters import GEOMETRIES, NEUTRAL_MAX, DemoEncounters, Encounter
 from watchkeeper.streams.simulate.faults import Fault, Faults, demo_schedule, draw_schedule
 from watchkeeper.streams.simulate.jamming import Jamming
@@ -53,6 +54,7 @@ SCENARIOS: dict[str, Scenario] = {
     "overtaking": Scenario("one aircraft slowly overtakes another", 6, 900.0, 1.0, False),
     "vertical": Scenario("one aircraft climbs or descends through another's level", 6, 300.0, 1.0, False),
     "formation": Scenario("two aircraft fly close together all the time", 6, 300.0, 1.0, False),
+    "controlled": Scenario("a controller commands four encounters, well and badly, and says so", 8, 600.0, 1.0, False),
     "random": Scenario("en-route traffic at the density of busy airspace, nobody controls it", 200, 600.0, 1.0, True),
     "jamming": Scenario("random traffic, and a GNSS jammer that comes, grows and goes", 300, 600.0, 1.0, True),
     "drones": Scenario(
@@ -98,6 +100,7 @@ class Simulation:
             losses = self.scenario in ("random", "jamming", "mixed")
             source = AdsbSource(pilot, self._rng(_ADSB), rate_hz=rate_hz, noise=self.noise, losses=losses)
             source.jamming = self._jamming()
+            source.controller = pilot if isinstance(pilot, Controller) else None
             sources.append(source)
         missions = self._missions()
         if missions is not None:
@@ -145,6 +148,8 @@ class Simulation:
             return Encounter(self.scenario, self._rng(_TRAFFIC), aircraft, self.seconds)
         if self.scenario == "demo":
             return DemoEncounters(self._rng(_TRAFFIC), aircraft)
+        if self.scenario == "controlled":
+            return Controller(self._rng(_TRAFFIC), aircraft)
         return Airspace(self._rng(_TRAFFIC), aircraft) if aircraft else None
 
     def _jamming(self) -> Jamming | None:
@@ -222,6 +227,8 @@ def _check(sim: Simulation) -> None:
         fewest, most = 2, NEUTRAL_MAX
     elif sim.scenario == "demo":
         fewest, most = DEMO_DRONES + 2, NEUTRAL_MAX
+    elif sim.scenario == "controlled":
+        fewest, most = Controller.COMMANDED, NEUTRAL_MAX
     elif sim.scenario == "mixed":
         fewest = 2
     rates = (5.0, 1000.0) if SCENARIOS[sim.scenario].drones else (0.01, 20.0)

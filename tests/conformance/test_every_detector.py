@@ -20,7 +20,7 @@ from watchkeeper.streams.simulate import simulate
 
 CONFIG = Config(fleet=FleetLimits(max_vehicles=400))
 # What a detector is shown: by default aircraft and drones with faults, long enough for it to have something to say.
-SCENES = {"gnss_interference": ("jamming", 240)}
+SCENES = {"gnss_interference": ("jamming", 240), "intent": ("controlled", 240)}
 DEMO = ("demo", 80)
 
 
