@@ -25,7 +25,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "info": ("info", "what a log contains"),
     "simulate": ("simulate", "made-up traffic and drones, with the truth beside them"),
     "inject": ("inject", "put an attack of the catalogue into a log"),
-    "evaluate": ("evaluate", "how good the alarms are, with the log's own future as the truth"),
+    "evaluate": ("evaluate", "how good alarms, controllers, trajectories and detectors are"),
     "detectors": ("detectors", "every detector with its parameters"),
     "bench": ("bench", "measure speed and memory on this machine"),
 }

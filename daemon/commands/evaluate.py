@@ -1,4 +1,4 @@
-"""`watchkeeper evaluate NAME …`: how good the alarms are, measured offline.
+"""`watchkeeper evaluate NAME …`: how good alarms, controllers, trajectories and detectors are, measured offline.
 
 Each module in evaluation/ that is named below has HELP, EXAMPLES, add_arguments(parser) and main(args, shown) -> int;
 `shown` puts a progress bar around the reading of logs. They are loaded by name, because the daemon and the evaluation
@@ -13,7 +13,7 @@ from importlib import import_module
 from watchkeeper.daemon.exits import exits
 from watchkeeper.daemon.progress import shown
 
-HELP = "Measure how good alarms, controllers, trajectories and detectors are, with the log's own future as the truth."
+HELP = "Measure how good alarms, controllers, trajectories and detectors are."
 EXAMPLES = """examples:
   watchkeeper evaluate                                   list the evaluations
   watchkeeper evaluate alarms flight.wklog               missed, nuisance share and warning time of conflict alarms
