@@ -82,12 +82,17 @@ def write_table(path: Path, machine: Mapping[str, str], rows: Sequence[Row], pro
 def plot(path: Path, rows: Sequence[Row]) -> None:
     """Time and extra memory over the number of aircraft, both axes logarithmic."""
     try:
-        import matplotlib as mpl  # noqa: PLC0415
-        from matplotlib.figure import Figure  # noqa: PLC0415
+        from matplotlib import rc_context  # noqa: PLC0415
     except ImportError:
         raise SystemExit("--plot needs matplotlib: pip install 'watchkeeper[plots]'") from None
     # text stays text and names do not change from run to run: a small file with small differences
-    mpl.rcParams.update({"svg.fonttype": "none", "svg.hashsalt": "watchkeeper", "font.size": 9})
+    with rc_context({"svg.fonttype": "none", "svg.hashsalt": "watchkeeper", "font.size": 9}):
+        _draw(path, rows)
+
+
+def _draw(path: Path, rows: Sequence[Row]) -> None:
+    from matplotlib.figure import Figure  # noqa: PLC0415
+
     figure = Figure(figsize=(8.0, 3.6), layout="constrained")
     time_axes, memory_axes = figure.subplots(1, 2)
     for detector, title in TITLES.items():

@@ -62,7 +62,6 @@ _COLUMNS = ("timestamp", "icao24", "callsign", *(name for names in SOURCES.value
 _Record = msgspec.defstruct("_Record", [(name, Any, None) for name in _COLUMNS], gc=False)
 # Other JSON files about flights, told by keys that only they have together.
 STRANGERS: tuple[tuple[frozenset[str], str], ...] = (
-    (frozenset({"icao", "trace"}), "a readsb trace"),
     (frozenset({"result", "_api"}), "a Flightradar24 playback"),
     (frozenset({"columns", "index", "data"}), "a pandas table with orient='split'; write it with orient='records'"),
 )
