@@ -83,15 +83,15 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _measure(case: Case, folder: Path, core: int, rounds: int) -> None:
-    short = _log(case, folder / f"{case.scenario}-short.wklog", case.seconds / LONGER)
-    long = _log(case, folder / f"{case.scenario}-long.wklog", case.seconds)
-    _replay(short, folder, core)  # compiles the kernels, if this is the first run after an installation
-    short_run = _replay(short, folder, core)
-    runs = [_replay(long, folder, core) for _ in range(rounds)]
+    short = write_log(case, folder / f"{case.scenario}-short.wklog", case.seconds / LONGER)
+    long = write_log(case, folder / f"{case.scenario}-long.wklog", case.seconds)
+    replay_once(short, folder, core)  # compiles the kernels, if this is the first run after an installation
+    short_run = replay_once(short, folder, core)
+    runs = [replay_once(long, folder, core) for _ in range(rounds)]
     rates = sorted(run.samples / run.wall_s for run in runs)
     rate = median(rates)
     start_s = median(run.total_s - run.wall_s for run in runs)
-    baseline_us = float(_pinned(core, [__file__, str(long)])) * 1e6
+    baseline_us = float(pinned(core, [__file__, str(long)])) * 1e6
     peak_mb = max(run.peak_mb for run in runs)
     print(f"\n{case.title}, {case.vehicles:,} vehicles: {runs[0].samples:,} samples, {long.stat().st_size:,} bytes")
     print(f"  detectors   {', '.join(runs[0].detectors)}")
@@ -111,7 +111,8 @@ def _measure(case: Case, folder: Path, core: int, rounds: int) -> None:
     )
 
 
-def _log(case: Case, path: Path, seconds: float) -> Path:
+def write_log(case: Case, path: Path, seconds: float) -> Path:
+    """Simulate a case for so long into a log."""
     simulation = simulate(case.scenario, seed=1, vehicles=case.vehicles, seconds=seconds, rate_hz=case.rate_hz)
     with LogWriter(path) as writer:
         for batch in simulation.batches():
@@ -119,17 +120,18 @@ def _log(case: Case, path: Path, seconds: float) -> Path:
     return path
 
 
-def _replay(log: Path, folder: Path, core: int) -> Run:
+def replay_once(log: Path, folder: Path, core: int) -> Run:
+    """Replay a log in a process of its own on this core."""
     command = ["-m", "watchkeeper.daemon.cli", "replay", str(log), "--alarms", str(folder / "alarms.jsonl")]
     began_s = time.perf_counter()
-    summary: dict[str, Any] = msgspec.json.decode(_pinned(core, [*command, "--summary", "-", "--timing"]))
+    summary: dict[str, Any] = msgspec.json.decode(pinned(core, [*command, "--summary", "-", "--timing"]))
     total_s = time.perf_counter() - began_s
     timing = summary["timing"]
     samples = sum(summary["samples"].values())
     return Run(tuple(summary["detectors"]), samples, timing["wall_s"], timing["cpu_s"], total_s, timing["peak_rss_mb"])
 
 
-def _pinned(core: int, arguments: Sequence[str]) -> bytes:
+def pinned(core: int, arguments: Sequence[str]) -> bytes:
     """What a Python process on this one core prints."""
     done = subprocess.run(
         [sys.executable, *arguments],

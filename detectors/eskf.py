@@ -83,6 +83,8 @@ def strapdown(row: Vehicle, dt: float, turn: F4, push: F4) -> None:
     epoch[0] += dx
     epoch[1] += dy
     epoch[2] += dz
+    # the vertical part of the rotation, for the course
+    row.epoch_turn += 4.0 * (r20 * hx + r21 * hy + r22 * hz)
     row.step_s += dt
     row.epoch_s += dt
 

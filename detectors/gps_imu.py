@@ -1,16 +1,18 @@
 """gps_imu: a GPS that the IMU contradicts, or an IMU that the GPS contradicts.
 
 For each vehicle an error-state Kalman filter follows the raw IMU and meets each raw GPS fix (gps_imu_fix.py). One row
-of evidence per fix: the score is about the largest of several named channels, in sigmas of what this vehicle shows
-while healthy. On top, a model of the whole fleet's residuals (residual_model.py) gives its opinion of a few fixes per
-tick, as a number and a cause in the evidence.
+of evidence per fix: the score is about the largest of several named channels, calibrated by what this vehicle shows
+while healthy (gps_imu_scale.py). On top, a model of the whole fleet's residuals (residual_model.py) gives its opinion
+of a few fixes per tick, as a number and a cause in the evidence.
 
-Attitude columns that a vehicle may send are not used: they come from a filter that has already believed the GPS.
+Attitude columns that a vehicle may send are not used unless the configuration says so (`attitude`): as a rule they come
+from a filter that has already believed the GPS.
 """
 
 from __future__ import annotations
 
 from hashlib import blake2b
+from statistics import NormalDist
 from typing import Any, ClassVar
 from zlib import crc32
 
@@ -20,6 +22,7 @@ from numpy.typing import NDArray
 from watchkeeper.config.schema import Config
 from watchkeeper.detectors.base import Evidence, Subject, Window, full, register
 from watchkeeper.detectors.gps_imu_kernel import run
+from watchkeeper.detectors.gps_imu_scale import WEIGHT
 from watchkeeper.detectors.gps_imu_state import CHANNELS, SCALED, VEHICLE, WORK, Settings
 from watchkeeper.detectors.residual_model import ResidualModel
 from watchkeeper.streams.batch import F8, I4, I8
@@ -60,11 +63,17 @@ class GpsImu:
             self._model = None
         elif self._model is None:
             self._model = ResidualModel(CHANNELS[:SCALED])
+        weight = tuple(0.0 if name in cfg.channels_off else w for name, w in zip(CHANNELS, WEIGHT, strict=True))
         self._settings = Settings(
-            threshold=cfg.threshold, gps_delay_s=cfg.gps_delay_s, position_std_m=cfg.position_std_m,
+            threshold=cfg.threshold, nominal_rate=cfg.nominal_rate,
+            nominal_sigma=NormalDist().inv_cdf(1.0 - 0.5 * cfg.nominal_rate),
+            weight=weight,
+            learn_delay=cfg.learn_delay, learn_scale=cfg.learn_scale, gps_delay_s=cfg.gps_delay_s,
+            position_std_m=cfg.position_std_m,
             velocity_std_mps=cfg.velocity_std_mps, timing_std_s=cfg.timing_std_s, gyro_noise=cfg.gyro_noise,
             accel_noise=cfg.accel_noise, gyro_walk=cfg.gyro_walk, accel_walk=cfg.accel_walk, warmup_s=cfg.warmup_s,
-            recover_s=cfg.recover_s, imu_gap_s=cfg.imu_gap_s, enu=config.frames.local == "enu",
+            recover_s=cfg.recover_s, imu_gap_s=cfg.imu_gap_s,
+            ahrs=cfg.attitude == "ahrs", enu=config.frames.local == "enu",
             body_sign=-1.0 if config.frames.body == "flu" else 1.0,
         )  # fmt: skip
 

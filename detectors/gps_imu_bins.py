@@ -32,7 +32,11 @@ VIBRATION_S, VIBRATION_MAX = 1.0, 400.0
 
 @njit(cache=True)
 def take_imu(row: Vehicle, par: Settings, work: Work, t: float, data: F8, i: int) -> None:
-    """One IMU sample: data[i, 0:3] is specific force, data[i, 3:6] angular rate, in the configured body axes."""
+    """One IMU sample.
+
+    data[i, 0:3] is specific force, data[i, 3:6] angular rate, in the configured body axes; data[i, 6:9] the attitude of
+    an AHRS, NaN where there is none.
+    """
     sign = par.body_sign
     fx, fy, fz = data[i, 0], sign * data[i, 1], sign * data[i, 2]
     wx, wy, wz = data[i, 3], sign * data[i, 4], sign * data[i, 5]
@@ -68,6 +72,9 @@ def take_imu(row: Vehicle, par: Settings, work: Work, t: float, data: F8, i: int
         for k in range(6):
             row.bins[at, k] = total[k]
             total[k] = 0.0
+        if par.ahrs:
+            for k in range(3):
+                row.bin_ahrs[at, k] = data[i, 6 + k]
         row.bin_start = t
 
 
@@ -82,6 +89,9 @@ def consume(row: Vehicle, par: Settings, work: Work) -> None:
         return
     row.horizon = row.bin_t[at]
     turn, push = row.bins[at, 0:3], row.bins[at, 3:6]
+    if par.ahrs:
+        for k in range(3):
+            row.ahrs[k] = row.bin_ahrs[at, k]
     change = 0.0
     for k in range(3):
         force = push[k] / dt

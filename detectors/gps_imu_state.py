@@ -23,10 +23,25 @@ BINS = 32
 
 EMPTY, LEVELLING, ALIGNING, TRACKING = range(4)
 
-# Channels of evidence, in the order of the cause bits. The first six are scaled by what the vehicle has shown.
-CHANNELS = ("position", "velocity", "vertical", "position_against_velocity", "drift", "noise", "freeze", "imu_stuck")
-POSITION, VELOCITY, VERTICAL, AGAINST, DRIFT, NOISE, FREEZE, STUCK = range(8)
-SCALED = 6
+# Channels of evidence, in the order of the cause bits. The first SCALED are in units of what the vehicle has shown, and
+# of these the first INSTANT say something about this fix alone, the others about the last seconds. The rest are direct.
+CHANNELS = (
+    "jump", "velocity_jump",
+    "position", "velocity", "vertical", "step", "velocity_step",
+    "position_against_velocity", "altitude_against_velocity", "drift", "vertical_drift", "noise", "velocity_noise",
+    "heading", "delay", "timing", "turn", "force", "accuracy",
+    "freeze", "imu_stuck",
+)  # fmt: skip
+(
+    JUMP, JUMP_VELOCITY,
+    POSITION, VELOCITY, VERTICAL, STEP, STEP_VELOCITY,
+    AGAINST, AGAINST_VERTICAL, DRIFT, DRIFT_VERTICAL, NOISE, NOISE_VELOCITY,
+    HEADING, DELAY, TIMING, TURN, FORCE, ACCURACY,
+    FREEZE, STUCK,
+) = range(21)  # fmt: skip
+INSTANT, SCALED = 2, 18
+# What a vehicle is doing; each has its own calibration, because a vehicle at rest shows less than it will in flight.
+REST, MOVING = 0, 1
 
 # Components of a fix: position and velocity.
 MEASURED = 6
@@ -55,6 +70,7 @@ class Vehicle:
     step_turn: Vector
     step_s: float
     epoch_force: Vector
+    epoch_turn: float
     epoch_s: float
     # IMU: last sample (specific force, rate), the bin being filled (rate, specific force), bins that wait
     imu_t: float
@@ -65,6 +81,9 @@ class Vehicle:
     bin_count: int
     bin_t: Annotated[F8, (BINS,)]
     bins: Annotated[F4, (BINS, 6)]
+    bin_ahrs: Annotated[F4, (BINS, 3)]
+    ahrs: Vector
+    """Roll, pitch and yaw that an AHRS told for the horizon; looked at only where the configuration says so."""
     bin_force: Vector
     """Specific force of the last bin, for the vibration level."""
     vibration: float
@@ -101,23 +120,55 @@ class Vehicle:
     lon: float
     accel: float
     """Recent peak of acceleration, m/s2."""
+    # what the last seconds add up to: see gps_imu_channels.py
     against: Vector
-    """Leaky sum of position change minus integrated velocity, m."""
+    """Leaky sum of position change minus the path that the velocity tells, in sigmas."""
     drift: Vector
     """Leaky mean of velocity innovations, in sigmas."""
-    noise: float
-    """Leaky mean of the squared distances of position, velocity and vertical."""
+    noise: Annotated[F8, (2,)]
+    """Leaky mean squares of the fix-to-fix errors of position and velocity, in sigmas."""
+    gap: Vector
+    """The last epoch's position change minus its velocity times its length, m."""
+    jumped: Annotated[F8, (2,)]
+    """Largest recent jump of position and velocity, in sigmas, forgotten within seconds."""
+    along: Annotated[F8, (3,)]
+    """Leaky sums: velocity innovation along and across the acceleration, acceleration squared."""
+    force: Annotated[F8, (2,)]
+    """Leaky means of the IMU's specific force minus the GPS's, m/s2: over seconds, over a minute."""
+    turn: Annotated[F8, (3,)]
+    """Cross-track acceleration that course and gyros disagree about, m/s2: leaky mean, and leaky sums of its square and
+    of what they tell each."""
+    # the time of fixes: interval, how far the present one is off the beat, how late the receiver is
+    interval: float
+    beat_s: float
+    beats: int
+    delay_s: float
+    delay_weight: float
+    accuracy: Annotated[F8, (4,)]
+    """Usual error estimate and inverse number of satellites of this receiver, as logarithms; whether each is known."""
     freeze_run: int
     freeze_seen: int
-    # verdicts: usual distance per channel, which channels are over theirs, suspicious epochs in a row, latch
+    # verdicts: usual distance per channel, which channels are over theirs, calibration per regime, suspicion, latch
     usual: Annotated[F8, (SCALED,)]
     above: int
+    lessons: int
+    """Epochs that were learned."""
+    usual_score: Annotated[F8, (2,)]
+    """Level of the largest channel that is reached in the nominal share of epochs, at rest and moving."""
+    credit: float
+    """Epochs over the nominal level that may still be learned."""
+    unsure: int
+    """Epochs over the nominal level that wait for what follows before they are learned."""
     suspect_run: int
     latched: int
     held: int
     """Channels that are not fused while latched, one bit each."""
+    blamed: int
+    """Channels that were over the threshold since the latch, one bit each."""
     tried: int
     """Attempts at recovery since the latch."""
+    mean_score: float
+    """Leaky mean of the score."""
     good_s: float
     calm_s: float
     self_s: float
@@ -146,12 +197,24 @@ class Work:
     residual: Annotated[F8, (6,)]
     variance: Annotated[F8, (6,)]
     distance: Annotated[F8, (SCALED,)]
+    ratio: Annotated[F8, (SCALED,)]
+    """Distance over its usual level."""
+    moved: Vector
+    """Velocity change since the last fix according to the IMU."""
+    turned: float
+    """Rotation about the vertical since the last fix according to the gyros, rad."""
 
 
 class Settings(NamedTuple):
     """The configuration as the kernels take it; see config/detectors.py for units and reasons."""
 
     threshold: float
+    nominal_rate: float
+    nominal_sigma: float
+    weight: tuple[float, ...]
+    """What each channel counts in the score; 0 for those that are switched off."""
+    learn_delay: bool
+    learn_scale: bool
     gps_delay_s: float
     position_std_m: float
     velocity_std_mps: float
@@ -163,6 +226,7 @@ class Settings(NamedTuple):
     warmup_s: float
     recover_s: float
     imu_gap_s: float
+    ahrs: bool
     enu: bool
     body_sign: float
 

@@ -11,7 +11,7 @@ import pickle
 from typing import Any
 
 # Residuals enter as a part of this many sigmas: the trees divide [0, 1], and beyond it a channel alarms by itself.
-FULL_SIGMA = 8.0
+FULL_SIGMA = 4.0
 # Trees of this height separate up to 64 regions; river's advice is 10 to 50 of them. The seed has no meaning.
 TREES, HEIGHT, WINDOW, SEED = 15, 6, 500, 20
 # The trees score against the window before the present one, so they say nothing before two windows are full, and the

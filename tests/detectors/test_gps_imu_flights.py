@@ -1,4 +1,4 @@
-"""gps_imu on real flights: no false alarm on any of them, and gross attacks in the middle of each are found.
+"""gps_imu on real flights: the nominal rate on each, no false alarm, and gross attacks in the middle are found.
 
 One setting for all, the defaults. The flights come from others and are not part of the project; without them these
 tests are skipped. `pytest -s` prints the table that docs/detectors/gps_imu.md shows.
@@ -81,6 +81,16 @@ def windows(flown: dict[int, Flight]) -> Iterator[Window]:
         yield Window((k + 1) * TICK_S, samples)
 
 
+def scores(flown: dict[str, Flight]) -> dict[str, np.ndarray]:
+    """Every vehicle's scores, in order."""
+    fleet = Fleet(CONFIG.fleet)
+    slots = {fleet.slot_for(name): f for name, f in flown.items()}
+    detector = GpsImu(CONFIG, fleet)
+    found = [ev for window in windows(slots) for ev in detector.step(window)]
+    slot, score = np.concatenate([ev.a for ev in found]), np.concatenate([ev.score for ev in found])
+    return {fleet.ids[s]: score[slot == s] for s in slots}
+
+
 def alarms(flown: dict[str, Flight]) -> dict[str, list[float]]:
     """When each vehicle's alarms would be raised: N fixes in a row over the threshold, cleared by N under 0.8 of it."""
     fleet = Fleet(CONFIG.fleet)
@@ -138,6 +148,34 @@ def test_no_clean_flight_raises_an_alarm(flights):
     hours = sum(f.seconds for f in flights.values()) / 3600
     print(f"\nclean: {sum(map(len, raised.values()))} false alarms in {hours:.2f} flight hours")
     assert raised == {name: [] for name in flights}
+
+
+def test_the_realised_rate_is_near_the_nominal_one_on_every_flight(flights):
+    """At the detector's own threshold, and at one that the other flights set."""
+    found = scores(flights)
+    print("\n| flight | fixes over the threshold | over the 99 % point of the other four |")
+    for name, score in found.items():
+        others = np.quantile(np.concatenate([s for other, s in found.items() if other != name]), 0.99)
+        own, foreign = np.mean(score >= THRESHOLD), np.mean(score > others)
+        print(f"| {name} | {own:.2%} | {foreign:.2%} |")
+        assert 0.005 <= own <= 0.02
+        assert 0.005 <= foreign <= 0.02
+
+
+def test_what_a_drift_of_half_a_metre_per_second_hides_in(flights):
+    """How far position and integrated velocity of clean receivers part by themselves within 5 s: the drift's 2.5 m."""
+    columns = [COLUMN[Kind.GPS][name] for name in ("gps_x", "gps_y", "gps_vx", "gps_vy")]
+    print("\n| flight | median | 99 % |")
+    tail = []
+    for name, f in flights.items():
+        t, (x, y, vx, vy) = f.t[Kind.GPS], f.data[Kind.GPS][columns]
+        path = [np.append(0.0, np.cumsum(0.5 * np.diff(t) * (v[1:] + v[:-1]))) for v in (vx, vy)]
+        later = np.searchsorted(t, t + 5.0)
+        first = np.flatnonzero(later < len(t))
+        part = np.hypot(*((p - w)[later[first]] - (p - w)[first] for p, w in zip((x, y), path, strict=True)))
+        tail.append(np.quantile(part, 0.99))
+        print(f"| {name} | {np.median(part):.1f} m | {tail[-1]:.1f} m |")
+    assert np.median(tail) > 2.5
 
 
 @pytest.fixture(scope="module")
