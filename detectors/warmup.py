@@ -36,7 +36,8 @@ def _second(t0: float) -> Batch:
     hover = {f.name: zero for f in FIELDS[Kind.IMU]} | {"imu_az": zero - 9.8}
     still = {f.name: zero for f in FIELDS[Kind.GPS] if f.name.startswith("gps_")} | {"fix": zero + 3.0}
     meeting = {
-        "lat": np.array([0.0, 0.0]), "lon": np.array([0.0, 0.2]), "alt_ft": np.full(2, 3e4),
+        # 450 kt: a position that stays where it was would be no report
+        "lat": np.array([0.0, 0.0]), "lon": np.array([t0, 100.0 - t0]) / 480.0, "alt_ft": np.full(2, 3e4),
         "gs_kt": np.full(2, 450.0), "trk_deg": np.array([90.0, 270.0]), "vs_fpm": np.zeros(2),
     }  # fmt: skip
     commanded = np.zeros(1, np.int32)
