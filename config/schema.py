@@ -185,6 +185,28 @@ class Alarms(Section, frozen=True):
     ] = 10.0
 
 
+class Diagnosis(Section, frozen=True):
+    """Incidents: alarms with one cause, and what that cause is."""
+
+    enabled: Flag = True
+    settle_s: Annotated[
+        float, about("s", "wait for the alarms that belong together before asking what is wrong", ge=0, le=60)
+    ] = 3.0
+    join_s: Annotated[
+        float, about("s", "an alarm behind the same gateway joins an incident that had one this recently", ge=0, le=600)
+    ] = 10.0
+    retry_s: Annotated[float, about("s", "ask again this often, while answers may still change", ge=1, le=600)] = 4.0
+    retries: Annotated[
+        int, about("times", "ask again at most so often after the last alarm that joined", ge=0, le=100)
+    ] = 5
+    per_tick: Annotated[int, about("incidents", "looked into in one tick; the others wait", ge=1, le=1000)] = 4
+    ping_s: Annotated[
+        float, about("s", "every gateway is pinged this often, if it answers or not; 0: never", ge=0, le=3600)
+    ] = 5.0
+    sure: Annotated[float, about("", "probability at which no more is asked", ge=0.5, le=1)] = 0.99
+    max_incidents: Annotated[int, about("incidents", "open at once; further alarms stand alone", ge=1, le=10_000)] = 500
+
+
 class Sinks(Section, frozen=True):
     """Where alarms go."""
 
@@ -230,6 +252,7 @@ class Config(Section, frozen=True):
     frames: Frames = field(default_factory=Frames)
     limits: Limits = field(default_factory=Limits)
     alarms: Alarms = field(default_factory=Alarms)
+    diagnosis: Diagnosis = field(default_factory=Diagnosis)
     sinks: Sinks = field(default_factory=Sinks)
     http: Http = field(default_factory=Http)
     log: Log = field(default_factory=Log)

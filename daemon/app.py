@@ -30,6 +30,7 @@ from watchkeeper.daemon.http import HttpServer
 from watchkeeper.daemon.journal import Journal
 from watchkeeper.daemon.logs import kv
 from watchkeeper.daemon.metrics import Metrics
+from watchkeeper.daemon.ping import ping_gateways
 from watchkeeper.daemon.publish import AlarmPublisher, deliver_dead_letters, status_payload, status_topic
 from watchkeeper.daemon.pump import Intake, Pump
 from watchkeeper.daemon.recovery import SNAPSHOT, Snapshots, recover
@@ -149,6 +150,7 @@ class App:
                 group.create_task(self.transport.run(), name="transport"),
                 group.create_task(self.publisher.run(self.transport), name="publisher"),
                 group.create_task(deliver_dead_letters(self.letters, self.transport, self.config), name="dead letters"),
+                group.create_task(ping_gateways(self.pipeline, self.transport, lambda: self.config), name="ping"),
                 pump := group.create_task(self.pump.run(), name="pump"),
                 *(group.create_task(source.run(), name=source.source.url) for source in self.sources),
             ]

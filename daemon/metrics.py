@@ -20,12 +20,13 @@ from watchkeeper.daemon.deadletter import NO_STREAM
 from watchkeeper.detectors.alarms import CLEARED, RAISED, UPDATED
 from watchkeeper.detectors.base import SEVERITIES
 from watchkeeper.detectors.catalog import REGISTRY
+from watchkeeper.detectors.incidents import INCIDENT
 from watchkeeper.streams.messages import Drop, Kind
 
 if TYPE_CHECKING:
     from watchkeeper.daemon.app import App
 
-KINDS: tuple[str, ...] = tuple(kind for detector in REGISTRY.values() for kind in detector.kinds)
+KINDS: tuple[str, ...] = (*(kind for detector in REGISTRY.values() for kind in detector.kinds), INCIDENT)
 STREAMS: tuple[str, ...] = (*(kind.word for kind in Kind), NO_STREAM)
 STATES: tuple[str, ...] = (RAISED, UPDATED, CLEARED)
 QUANTILES: dict[str, str] = {"p50": "0.5", "p95": "0.95", "p99": "0.99"}

@@ -1,6 +1,7 @@
 """Where alarms go: journal first, then listeners (the terminal), then MQTT. Also our status and the dead letters.
 
     <output>/alarm/<kind>/<subject>  QoS 1, retained while the alarm is active
+    <output>/incident/<id>           the same for incidents, see detectors/incidents.py
     <output>/status                  QoS 1, retained; the broker publishes our last will "offline" when we die
     <output>/deadletter              QoS 0, see deadletter.py
 
@@ -31,6 +32,7 @@ from watchkeeper.daemon.journal import Journal
 from watchkeeper.daemon.logs import kv
 from watchkeeper.daemon.outbox import Letter, Outbox
 from watchkeeper.detectors.alarms import CLEARED, UPDATED, AlarmEvent, encode_event
+from watchkeeper.detectors.incidents import INCIDENT
 from watchkeeper.streams.messages import subject_topic
 from watchkeeper.streams.transport import MAX_IN_FLIGHT, Transport
 
@@ -43,7 +45,9 @@ Arrived = tuple[AlarmEvent, float | None]
 
 
 def alarm_topic(config: Config, event: AlarmEvent) -> str:
-    """Where an alarm is published."""
+    """Where an alarm is published; incidents have no subject of their own and go by their id."""
+    if event.kind == INCIDENT:
+        return f"{config.topics.output}/{INCIDENT}/{event.id}"
     return f"{config.topics.output}/alarm/{event.kind}/{subject_topic(event.subjects)}"
 
 

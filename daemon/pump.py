@@ -17,12 +17,15 @@ from collections.abc import Callable
 from contextlib import suppress
 from math import inf, isfinite
 
+import numpy as np
+
 from watchkeeper.config.schema import Config
 from watchkeeper.daemon.deadletter import DeadLetters
 from watchkeeper.detectors.alarms import AlarmEvent
 from watchkeeper.detectors.pipeline import Pipeline
-from watchkeeper.streams.batch import slice_batch
+from watchkeeper.streams.batch import F8, Batch, slice_batch
 from watchkeeper.streams.codec import Decoder
+from watchkeeper.streams.linkmeter import LinkMeter
 
 SLICE_S = 0.02
 GATHER_S = 0.005
@@ -97,6 +100,10 @@ class Pump:
         self._decoder = Decoder(config.topics, config.limits, letters.refused)
         self._now = now
         self._heard_s = now()
+        # samples decoded and the newest arrival time (monotonic), after each group of messages
+        self._arrivals: list[tuple[int, float]] = []
+        self._meter = LinkMeter()
+        self._wall_offset_s = time.time() - now()
         self._online = False
         self._until = inf
         self.beat_s = now()
@@ -142,10 +149,12 @@ class Pump:
         """Decode messages until the queue is empty, the time is up or there is enough; the newest arrival time."""
         intake, decoder = self.intake, self._decoder
         arrived_s = 0.0
+        self._arrivals.clear()
         while (waiting := min(len(intake), self._until - intake.head)) > 0:
             for _ in range(min(DECODE_GROUP, int(waiting))):
                 topic, payload, arrived_s = intake.take()
                 decoder.add(topic, payload)
+            self._arrivals.append((decoder.pending, arrived_s))
             if self._now() >= until_s or decoder.pending >= FEED_SAMPLES:
                 break
         return arrived_s
@@ -155,6 +164,7 @@ class Pump:
         if batch is None:
             return
         self._heard_s = self._now()
+        batch = self._meter.add(batch, self._wall_s(batch))
         total = int(max(c.seq[-1] for c in batch.kinds.values())) + 1
         for start in range(0, total, FEED_SAMPLES):
             part = batch if total <= FEED_SAMPLES else slice_batch(batch, start, start + FEED_SAMPLES)
@@ -162,6 +172,14 @@ class Pump:
                 self._submit(events, arrived_s)
             if start + FEED_SAMPLES < total:
                 await asyncio.sleep(0)
+
+    def _wall_s(self, batch: Batch) -> F8:
+        """When each sample arrived, by the wall clock, to within a group of messages."""
+        ends = np.array([end for end, _ in self._arrivals])
+        at = np.array([arrived_s for _, arrived_s in self._arrivals]) + self._wall_offset_s
+        total = 1 + max(int(c.seq[-1]) for c in batch.kinds.values())
+        arrived: F8 = at[np.searchsorted(ends, np.arange(total), side="right").clip(max=len(at) - 1)]
+        return arrived
 
     def _idle(self) -> None:
         elapsed_s = self._now() - self._heard_s

@@ -26,6 +26,7 @@ from watchkeeper.daemon.state import (
     write_snapshot,
 )
 from watchkeeper.detectors.alarms import CLEARED, AlarmEvent
+from watchkeeper.detectors.incidents import INCIDENT
 from watchkeeper.detectors.pipeline import Pipeline
 
 log = logging.getLogger(__name__)
@@ -39,6 +40,8 @@ def recover(config: Config, state_dir: Path, journal: Journal) -> tuple[Pipeline
     journal.resume(pipeline.watermark if restored else None)
     past = journal.past
     watched = {k for d in pipeline.detectors for k in d.kinds if getattr(config.detectors, k).enabled}
+    if pipeline.incidents is not None:
+        watched.add(INCIDENT)
     pipeline.restore_alarms([event for event in past.active if event.kind in watched])
     orphans = [event for event in past.active if (event.kind, event.subjects) not in pipeline.active]
     log.info(

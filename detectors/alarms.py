@@ -137,6 +137,10 @@ class AlarmBook:
         """An alarm that was active before a restart."""
         self.active[event.kind, event.subjects] = event
 
+    def attach(self, event: AlarmEvent, diagnosis: dict[str, Any] | None) -> AlarmEvent:
+        """An active alarm's newest event with what is known about its cause; later events keep it."""
+        return self._keep(msgspec.structs.replace(event, diagnosis=diagnosis))
+
     @staticmethod
     def _next(last: AlarmEvent, state: str, finding: Finding) -> AlarmEvent:
         t = round(max(finding.t, last.t), TIME_DIGITS)

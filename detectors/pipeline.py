@@ -23,6 +23,8 @@ from watchkeeper.detectors.alarms import CLEARED, AlarmBook, AlarmEvent
 from watchkeeper.detectors.arrivals import Arrivals, single
 from watchkeeper.detectors.base import Detector, Evidence, PlaceDetector, Window
 from watchkeeper.detectors.catalog import REGISTRY
+from watchkeeper.detectors.incidents import INCIDENT, Incidents
+from watchkeeper.detectors.link import LinkDetector
 from watchkeeper.detectors.subjects import Pairs, Places, Subjects, Vehicles
 from watchkeeper.detectors.watch import Watch
 from watchkeeper.detectors.window import Block, Pending, samples_of
@@ -66,6 +68,11 @@ class Pipeline:
             for kind in detector.kinds
             if getattr(config.detectors, kind).enabled
         }
+        # a diagnosis rests on link statistics
+        links = next(
+            (d.stats for d in self.detectors if isinstance(d, LinkDetector) and config.diagnosis.enabled), None
+        )
+        self.incidents = None if links is None else Incidents(config, self.fleet, links, self.book)
         self._pending = {kind: Pending(kind) for kind in Kind}
         self._vias: dict[str, int] = {}
         # the last tick that ran, and the last that the samples themselves have closed (advance() may be ahead)
@@ -184,6 +191,8 @@ class Pipeline:
         events = self._run(int(np.ceil(last / self.clock.tick_s))) if last > -np.inf else []
         for watch in self._watches.values():
             events += watch.end(last, "clock_reset")
+        if self.incidents is not None:
+            events += self.incidents.end(last, "clock_reset")
         clock = self.clock
         self._begin()
         self.clock = clock
@@ -251,6 +260,8 @@ class Pipeline:
         if t >= self._evict_at:
             events += self._evict(t)
             self._evict_at = t + EVICT_EVERY_S
+        if self.incidents is not None:
+            events += self.incidents.step(t, events, list(self._vias))
         self.ticks += 1
         events.sort(key=lambda e: (e.t, e.kind, e.subjects, e.t_raised))
         return events
@@ -288,6 +299,11 @@ class Pipeline:
         return self._done * self.clock.tick_s if self._done != NEVER else -np.inf
 
     @property
+    def gateways(self) -> list[str]:
+        """The gateways that samples came through, in the order in which they were first heard of."""
+        return list(self._vias)
+
+    @property
     def pending(self) -> int:
         """Samples waiting for their tick."""
         return sum(pending.n for pending in self._pending.values())
@@ -295,6 +311,8 @@ class Pipeline:
     def gauges(self) -> dict[str, float]:
         """Figures of every detector, `<detector>_<figure>`, and the latest scores' quantiles per alarm kind."""
         found = {f"{d.name}_{key}": value for d in self.detectors for key, value in d.gauges().items()}
+        if self.incidents is not None:
+            found |= {f"incident_{key}": value for key, value in self.incidents.gauges().items()}
         for kind, watch in self._watches.items():
             scores = watch.scores[np.isfinite(watch.scores)]
             for q in (0.5, 0.95, 0.99):
@@ -310,6 +328,8 @@ class Pipeline:
         self.book.retune(config.alarms)
         for detector in self.detectors:
             detector.retune(config)
+        if self.incidents is not None:
+            self.incidents.retune(config)
         for kind, watch in self._watches.items():
             watch.debouncer.retune(getattr(config.detectors, kind).debounce)
 
@@ -352,6 +372,8 @@ class Pipeline:
         for event in state["alarms"]:
             if event.kind in self._watches:
                 self.book.adopt(event)
+        if self.incidents is not None:
+            self.incidents.reopen(state["alarms"])
         self._away = True
 
     def restore_alarms(self, events: Iterable[AlarmEvent]) -> None:
@@ -359,7 +381,8 @@ class Pipeline:
         last = {event.id: event for event in events}
         active = {(e.kind, e.subjects): e for e in last.values() if e.state != CLEARED and e.kind in self._watches}
         for kind, subjects in self.book.active.keys() - active.keys():
-            self._watches[kind].disown(subjects)
+            if kind != INCIDENT:
+                self._watches[kind].disown(subjects)
             del self.book.active[kind, subjects]
         makers = {kind: detector for detector in self.detectors for kind in detector.kinds}
         for (kind, subjects), event in active.items():
@@ -368,3 +391,5 @@ class Pipeline:
             self.book.adopt(event)
             if isinstance(maker := makers[kind], PlaceDetector):
                 maker.adopt(subjects[0], event.t_onset, event.t, event.evidence)
+        if self.incidents is not None:
+            self.incidents.reopen(last.values())

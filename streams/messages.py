@@ -23,6 +23,7 @@ class Kind(IntEnum):
     IMU = 2
     ACTION = 3
     ROUTE = 4
+    LINK = 5
 
     @property
     def word(self) -> str:
@@ -54,6 +55,9 @@ _SPEED = ("m/s", -12_000.0, 12_000.0)  # orbital speed; a spoofed jump may claim
 _ACCEL = ("m/s2", -5_000.0, 5_000.0)  # 500 g, past every MEMS range
 _RATE = ("rad/s", -200.0, 200.0)  # past every MEMS gyro (4,000 deg/s is 70)
 _ANGLE = ("rad", -1e4, 1e4)  # some autopilots count turns instead of wrapping
+
+# Unix seconds up to the year 2100. Simulations count from 0, so small values are fine.
+T_MIN, T_MAX = 0.0, 4_102_444_800.0
 
 FIELDS: dict[Kind, tuple[Field, ...]] = {
     Kind.ADSB: (
@@ -104,6 +108,22 @@ FIELDS: dict[Kind, tuple[Field, ...]] = {
         Field("lon", *_LON, "longitude of the waypoint", required=True),
         Field("reached", "", 0.0, 1.0, "1 once the waypoint has been reached"),
     ),
+    # `id` is the device at the far end of a link, `via` the one that measured it: a gateway, or nobody (we did)
+    Kind.LINK: (
+        # clocks may count from 1970 or from the start of a simulation
+        Field("latency_s", "s", -T_MAX, T_MAX, "arrival minus sample time since the last report; clock offset in it"),
+        Field("jitter_s", "s", 0.0, 1e9, "standard deviation of the same"),
+        Field("samples", "", 0.0, 1e9, "how many samples these are"),
+        Field("reordered", "", 0.0, 1e9, "how many of them arrived after a newer one of their stream"),
+        Field("rtt_s", "s", 0.0, 3600.0, "round trip of a small packet to the device"),
+        Field("echo_t", "s", T_MIN, T_MAX, "the `t` of the ping that this answers; we make an rtt_s of it"),
+        Field("carrier", "", 0.0, 1.0, "1 while the port to the device has a signal"),
+        Field("heard", "ratio", 0.0, 1e6, "traffic from the device over what is usual"),
+        Field("filtered", "1/s", 0.0, 1e9, "packets that a rule of the port refuses"),
+        Field("errors", "share", 0.0, 1.0, "damaged or repeated packets"),
+        Field("backlog_s", "s", 0.0, 3600.0, "how long packets wait at the port"),
+        Field("load", "share", 0.0, 1.0, "how busy the device's processor is"),
+    ),
 }
 
 # A GPS fix is complete with either position; the codec checks that one of the two is there.
@@ -112,9 +132,6 @@ GPS_POSITIONS: tuple[tuple[str, ...], ...] = (("gps_x", "gps_y"), ("lat", "lon")
 COLUMN: dict[Kind, dict[str, int]] = {
     kind: {field.name: i for i, field in enumerate(fields)} for kind, fields in FIELDS.items()
 }
-
-# Unix seconds up to the year 2100. Simulations count from 0, so small values are fine.
-T_MIN, T_MAX = 0.0, 4_102_444_800.0
 
 # Longest vehicle or gateway name, in characters: ICAO addresses have 6, MAVLink ids 3, callsigns 8.
 ID_MAX = 64

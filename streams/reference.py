@@ -46,6 +46,8 @@ and the first bytes.
 | topic | payload |
 |---|---|
 | `{output}/alarm/<kind>/<subject>` | one step of an alarm's life; QoS 1, retained while active |
+| `{output}/incident/<id>` | alarms with one cause, as an alarm event of kind `incident`; QoS 1, retained while open |
+| `{output}/ping/<gateway>` | `{{"t"}}`, our wall clock, every `diagnosis.ping_s`; QoS 0 |
 | `{output}/status` | `{{"state": "online"}}` or `offline` (also the last will); retained |
 | `{output}/deadletter` | `{{"topic", "reason", "size", "payload"}}` of a refused payload; QoS 0, rate-limited |
 
@@ -54,14 +56,29 @@ An alarm event (a pair's subject is `<a>~<b>` with a < b):
 | field | meaning |
 |---|---|
 | `id` | stable through the alarm's whole life, over restarts too: derives from kind, subjects and onset |
-| `kind` | `conflict`, `los`, `gps_imu`, `kinematics`, `gnss_interference`, `silence` |
+| `kind` | `conflict`, `los`, `gps_imu`, `kinematics`, `gnss_interference`, `link`, `silence`, `incident` |
 | `state` | `raised`, `updated` (worse, or fresh evidence after `alarms.update_s`), `cleared` |
 | `severity` | `advisory`, `caution`, `warning` |
 | `subjects` | one vehicle id, two in order, or the name of a place |
 | `t` | event time of this step; `t_onset`, `t_raised`, `t_cleared` (null until then) likewise |
 | `score`, `threshold` | what was measured and what it was held against |
 | `evidence` | numbers with units in their names, `causes` where a detector names them, `cleared_by` at the end |
-| `diagnosis` | null for now |
+| `diagnosis` | null, or what is wrong and where: `type`, `location`, `confidence`, `evidence`, `alternatives` |
+
+## Gateways that answer
+
+A ping on `{output}/ping/<gateway>` is answered by a sample of the stream `link` about the gateway itself, with the
+ping's `t` as `echo_t`. We fill in `rtt_s` when it arrives:
+
+    {telemetry}/link/gw-1   {{"t": 1700000000.2, "echo_t": 1700000000.1, "load": 0.3}}
+
+A gateway that knows more may say so, every few seconds or when it is pinged: one `link` sample per vehicle about its
+port. The broker's host may do the same for gateways, and a vehicle for its sensors (id `<vehicle>/gps`).
+
+    {telemetry}/link/uav-3  {{"t": 1700000000.2, "carrier": 1, "heard": 0.0, "filtered": 0, "errors": 0, "backlog_s": 0,
+                            "rtt_s": 0.04}}
+
+Nothing of this is required. Without it the diagnosis cannot tell some faults apart, and its confidence says so.
 """
 
 REASONS = {
@@ -96,7 +113,7 @@ def reference_markdown() -> str:
         if kind is Kind.GPS:
             parts.append("\nEither `gps_x` and `gps_y` or `lat` and `lon` must be there.")
     reasons = "\n".join(f"| `{r}` | {REASONS[r].format(sample=limits.max_sample_bytes)} |" for r in Drop.ALL)
-    parts.append(OUTRO.format(output=topics.output, reasons=reasons))
+    parts.append(OUTRO.format(telemetry=topics.telemetry, output=topics.output, reasons=reasons))
     return "\n".join(parts)
 
 

@@ -21,6 +21,7 @@ EXAMPLES = """examples:
   watchkeeper evaluate tracks real.csv generated.csv     how like the real trajectories the generated ones are
   watchkeeper evaluate paired eval/a eval/b              which of two models is nearer, and is that chance?
   watchkeeper evaluate protocol --flights recordings/    does gps_imu find sensors that lie, failures first
+  watchkeeper evaluate diagnosis --episodes 100          is the right fault found at the right place, at what cost?
   watchkeeper evaluate alarms --help
 """
 # Name to what it measures.
@@ -31,6 +32,7 @@ EVALUATIONS: dict[str, str] = {
     "protocol": "the GPS/IMU detector on clean and attacked flights, held out by flight",
     "leakage": "a flight in two splits, a feature that gives the label away, code that learns from test data",
     "conflicts": "a controller's episodes: conflicts seen, missed and imagined, 31 metrics",
+    "diagnosis": "fault type and location on simulated networks, beside baselines",
 }
 
 

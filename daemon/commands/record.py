@@ -5,9 +5,12 @@ from __future__ import annotations
 import argparse
 import asyncio
 import signal
+import time
 from collections import Counter
 from contextlib import suppress
 from pathlib import Path
+
+import numpy as np
 
 from watchkeeper.config.loader import ENV_FILE, load
 from watchkeeper.config.schema import Config
@@ -17,6 +20,7 @@ from watchkeeper.daemon.background import end
 from watchkeeper.daemon.exits import exits, fail
 from watchkeeper.daemon.feed import guest
 from watchkeeper.streams.codec import Decoder
+from watchkeeper.streams.linkmeter import LinkMeter
 from watchkeeper.streams.transport import make_transport
 from watchkeeper.streams.wklog import LogWriter
 
@@ -72,13 +76,18 @@ class Recording:
         self._config = config
         self._writer = writer
         self._decoder = Decoder(config.topics, config.limits, self._refused)
+        self._meter = LinkMeter()
+        # when each of the decoder's samples arrived
+        self._arrived: list[float] = []
 
     def _refused(self, _topic: str, reason: str, _payload: bytes) -> None:
         self.bad[reason] += 1
 
     def _message(self, topic: str, payload: bytes) -> None:
         self.messages += 1
+        before = self._decoder.pending
         self._decoder.add(topic, payload)
+        self._arrived += [time.time()] * (self._decoder.pending - before)
 
     def _connect(self) -> None:
         self.connected = True
@@ -108,6 +117,7 @@ class Recording:
 
     def _take(self) -> None:
         batch = self._decoder.take()
+        arrived, self._arrived = np.array(self._arrived), []
         if batch is not None:
-            self._writer.write(batch)
+            self._writer.write(self._meter.add(batch, arrived))
             self._writer.flush()

@@ -14,6 +14,7 @@ from typing import Protocol
 import numpy as np
 
 from watchkeeper.streams.batch import F8, I4, I8, Batch, Bool, Columns
+from watchkeeper.streams.linkmeter import LinkMeter
 from watchkeeper.streams.messages import Kind
 
 
@@ -43,8 +44,11 @@ class Source(Protocol):
         ...
 
 
-def batches(sources: Sequence[Source], seconds: float, t0: float) -> Iterator[Batch]:
-    """One batch per second of simulated time, in order of arrival; times are shifted to start at t0."""
+def batches(sources: Sequence[Source], seconds: float, t0: float, meter: LinkMeter | None = None) -> Iterator[Batch]:
+    """One batch per second of simulated time, in order of arrival; times are shifted to start at t0.
+
+    With a meter the receiver also measures how long samples were on their way.
+    """
     waiting: dict[Kind, Chunk] = {}
     last = math.ceil(seconds) - 1
     for s in range(last + 1):
@@ -61,9 +65,9 @@ def batches(sources: Sequence[Source], seconds: float, t0: float) -> Iterator[Ba
             here = chunk.t < seconds if s == last else chunk.arrive < s + 1
             ready[kind] = chunk.take(here)
             waiting[kind] = chunk.take(~here)
-        batch = _batch(ready, sources, base, t0)
+        batch, arrived = _batch(ready, sources, base, t0)
         if len(batch):
-            yield batch
+            yield batch if meter is None else meter.add(batch, arrived)
 
 
 def _join(a: Chunk, b: Chunk) -> Chunk:
@@ -76,12 +80,14 @@ def _join(a: Chunk, b: Chunk) -> Chunk:
     )
 
 
-def _batch(ready: dict[Kind, Chunk], sources: Sequence[Source], vehicles: int, t0: float) -> Batch:
+def _batch(ready: dict[Kind, Chunk], sources: Sequence[Source], vehicles: int, t0: float) -> tuple[Batch, F8]:
+    """The batch, and when each of its samples arrived, in order."""
     chunks = [c for c in ready.values() if len(c.t)]
     if not chunks:
-        return Batch([], {})
+        return Batch([], {}), np.empty(0)
     # a stable sort keeps ties in the order in which they were made, so that equal times are no source of chance
-    order = np.argsort(np.concatenate([c.arrive for c in chunks]), kind="stable")
+    arrive = np.concatenate([c.arrive for c in chunks])
+    order = np.argsort(arrive, kind="stable")
 
     present = np.zeros(vehicles, bool)
     for c in chunks:
@@ -105,4 +111,4 @@ def _batch(ready: dict[Kind, Chunk], sources: Sequence[Source], vehicles: int, t
         via = np.full(len(rows), -1, np.int32)
         kinds[c.kind] = Columns(seq, compact[c.vid[rows]], via, c.t[rows] + t0, c.data[:, rows])
         start += len(c.t)
-    return Batch(ids, kinds, callsigns=callsigns)
+    return Batch(ids, kinds, callsigns=callsigns), arrive[order] + t0

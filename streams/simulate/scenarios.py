@@ -139,6 +139,13 @@ class Simulation:
             ]  # fmt: skip
         return result
 
+    def drone_source(self) -> DroneSource:
+        """The drones alone, before their samples are put in order of arrival."""
+        missions = self._missions()
+        if missions is None:
+            raise ValueError(f"scenario {self.scenario!r} has no drones")
+        return self._drone_source(missions)
+
     def _rng(self, stream: int) -> np.random.Generator:
         return np.random.Generator(np.random.PCG64(np.random.SeedSequence(self.seed, spawn_key=(stream,))))
 

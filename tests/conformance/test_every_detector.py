@@ -17,15 +17,19 @@ from watchkeeper.streams.batch import Batch
 from watchkeeper.streams.fleet import Fleet, Samples
 from watchkeeper.streams.messages import Kind
 from watchkeeper.streams.simulate import simulate
+from watchkeeper.streams.simulate.network import NetworkFault, network_batches, network_source
 
 CONFIG = Config(fleet=FleetLimits(max_vehicles=400))
 # What a detector is shown: by default aircraft and drones with faults, long enough for it to have something to say.
-SCENES = {"gnss_interference": ("jamming", 240), "intent": ("controlled", 240)}
+SCENES = {"gnss_interference": ("jamming", 240), "intent": ("controlled", 240), "link": ("network", 80)}
 DEMO = ("demo", 80)
 
 
 @cache
 def scene(scenario: str, seconds: int) -> list[Batch]:
+    if scenario == "network":
+        thinned = NetworkFault("loss", "gw-1", 45.0, 0.5)
+        return list(network_batches(network_source(3, 6, 2, float(seconds), thinned), float(seconds)))
     vehicles = 150 if scenario == "jamming" else None
     return list(simulate(scenario, seed=3, seconds=seconds, vehicles=vehicles).batches())
 

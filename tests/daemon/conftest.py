@@ -208,6 +208,8 @@ SETTINGS: dict[str, Any] = {
     "fleet": {"max_vehicles": 100},
     "detectors": {"conflict": {"max_pairs": 1000}, "silence": {"factor": 2.0}},
     "sinks": {"terminal": False, "journal_fsync": False},
+    # alarms by themselves; test_ping.py and tests/detectors/test_incidents.py are about incidents
+    "diagnosis": {"enabled": False},
 }
 
 

@@ -30,6 +30,8 @@ max_pairs = 1000
 [detectors.silence]
 factor = 2
 min_silence_s = {min_silence_s}
+[diagnosis]
+enabled = false
 [sinks]
 state_dir = "{state_dir}"
 snapshot_s = 1

@@ -28,6 +28,7 @@ CONFIG = load(
         "fleet": {"max_vehicles": 100},
         "time": {"lateness_s": 0.0, "idle_timeout_s": 2.0},
         "detectors": {"conflict": {"max_pairs": 1000}, "silence": {"factor": 2.0}},
+        "diagnosis": {"enabled": False},
     },
 )
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from watchkeeper.config.detectors import Debounce, Detectors, Silence
-from watchkeeper.config.schema import DEFAULT, Alarms, Config, FleetLimits, Time
+from watchkeeper.config.schema import DEFAULT, Alarms, Config, Diagnosis, FleetLimits, Time
 from watchkeeper.detectors.alarms import AlarmBook, AlarmEvent, encode_event
 from watchkeeper.detectors.base import Evidence
 from watchkeeper.detectors.pipeline import Pipeline
@@ -21,7 +21,9 @@ from watchkeeper.streams.batch import Batch, Columns, columns_of, slice_batch
 from watchkeeper.streams.fleet import Fleet
 from watchkeeper.streams.messages import FIELDS, Drop, Kind
 
-SMALL = Config(fleet=FleetLimits(max_vehicles=50))
+# alarms by themselves; test_incidents.py is about what is made of them
+ALONE = Diagnosis(enabled=False)
+SMALL = Config(fleet=FleetLimits(max_vehicles=50), diagnosis=ALONE)
 
 
 def batch_of(rows: list[tuple[Kind, str, float, dict[str, float]]]) -> Batch:
@@ -265,7 +267,7 @@ def test_time_that_starts_again_ends_all_alarms_and_begins_afresh():
 
 
 def test_a_full_fleet_refuses_newcomers_until_someone_is_forgotten():
-    config = Config(fleet=FleetLimits(max_vehicles=2, evict_idle_s=20.0), time=Time(max_jump_s=100.0))
+    config = Config(fleet=FleetLimits(max_vehicles=2, evict_idle_s=20.0), time=Time(max_jump_s=100.0), diagnosis=ALONE)
     pipeline = Pipeline(config)
     pipeline.feed(batch_of([gps("a", 10.0 + i) for i in range(10)] + [gps("b", 19.0), gps("c", 19.5)]))
     assert pipeline.drops == {("gps", Drop.FLEET_FULL): 1}
@@ -280,7 +282,7 @@ def test_a_full_fleet_refuses_newcomers_until_someone_is_forgotten():
 
 
 def test_the_alarm_table_is_bounded():
-    pipeline = Pipeline(Config(fleet=FleetLimits(max_vehicles=50), alarms=Alarms(max_active=3)))
+    pipeline = Pipeline(Config(fleet=FleetLimits(max_vehicles=50), alarms=Alarms(max_active=3), diagnosis=ALONE))
     pipeline.feed(batch_of([gps(f"d{k}", 10.0 + i) for i in range(10) for k in range(8)]))
     events = pipeline.advance(60.0)
     assert len([e for e in events if e.state == "raised"]) == 3

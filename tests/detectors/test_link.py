@@ -1,0 +1,96 @@
+"""link: slow, lossy and thin links are told apart, and a healthy one is left alone."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from watchkeeper.config.schema import DEFAULT
+from watchkeeper.detectors.alarms import AlarmEvent
+from watchkeeper.detectors.pipeline import Pipeline
+from watchkeeper.streams.batch import Batch, columns_of
+from watchkeeper.streams.messages import Kind
+
+T0 = 1000.0
+RATE = 20
+
+
+def run(seconds: int, change: dict[str, float], from_s: int = 60, *, seed: int = 1) -> list[AlarmEvent]:
+    """IMU of one still vehicle at 20 Hz with a link report a second; from `from_s` on something changes."""
+    rng = np.random.default_rng(seed)
+    pipeline, events = Pipeline(DEFAULT), []
+    for s in range(seconds):
+        on = s >= from_s
+        t = T0 + s + np.arange(RATE) / RATE + rng.uniform(0.0, 0.005, RATE)
+        keep = np.ones(RATE, bool)
+        if on and "loss" in change:
+            keep = rng.random(RATE) >= change["loss"]
+        if on and "rate" in change:
+            keep = np.arange(RATE) % round(1 / change["rate"]) == 0
+        if on and "stop" in change:
+            keep[:] = False
+        latency = (
+            change.get("clock", 0.0) * -1 + 5.0 + rng.normal(0, 0.01) + (change.get("latency", 0.0) if on else 0.0)
+        )
+        t = t[keep]
+        still = {f"imu_{a}": np.zeros(len(t)) for a in ("ax", "ay", "az", "wx", "wy", "wz")}
+        kinds = {}
+        if len(t):
+            kinds[Kind.IMU] = columns_of(Kind.IMU, np.zeros(len(t), np.int32), t, still)
+            at, values = np.array([t[-1]]), {"latency_s": np.array([latency])}
+            kinds[Kind.LINK] = columns_of(Kind.LINK, np.zeros(1, np.int32), at, values, seq=np.array([len(t)]))
+        # somebody else keeps time going
+        other = T0 + s + np.array([0.5, 0.99])
+        seq = len(t) + 1 + np.arange(2)
+        zero = {"heading_delta_deg": np.zeros(2), "speed_delta_kt": np.zeros(2)}
+        kinds[Kind.ACTION] = columns_of(Kind.ACTION, np.ones(2, np.int32), other, zero, seq=seq)
+        events += pipeline.feed(Batch(["a", "clock"], kinds))
+    return [e for e in events if e.kind == "link"]
+
+
+@pytest.mark.parametrize(
+    ("change", "cause"),
+    [
+        ({"latency": 0.4}, "latency"),
+        ({"latency": -0.4}, "early"),
+        ({"loss": 0.5}, "imu_loss"),
+        ({"rate": 0.25}, "imu_rate"),
+    ],
+)
+def test_each_change_has_its_name(change: dict[str, float], cause: str) -> None:
+    events = run(85, change)
+    assert [e.state for e in events[:1]] == ["raised"]
+    assert events[0].evidence["causes"] == [cause]
+    # within the window and the three epochs of the debounce
+    assert 60.0 <= events[0].t - T0 <= 60.0 + 13.0
+    assert events[0].subjects == ("a",)
+
+
+def test_numbers_say_how_much() -> None:
+    late = run(80, {"latency": 0.4})[-1].evidence
+    assert late["latency_excess_s"] == pytest.approx(0.4, abs=0.05)
+    thin = run(90, {"rate": 0.25})[-1].evidence
+    assert thin["rate_ratio"] == pytest.approx(0.25, abs=0.05)
+
+
+@pytest.mark.parametrize("change", [{}, {"clock": 300.0}, {"stop": 1.0}, {"loss": 0.05}, {"latency": 0.05}])
+def test_what_is_usual_small_or_silent_is_no_link_alarm(change: dict[str, float]) -> None:
+    assert run(90, change) == []
+
+
+def test_an_alarm_clears_when_the_link_recovers() -> None:
+    rng = np.random.default_rng(2)
+    pipeline, events = Pipeline(DEFAULT), []
+    for s in range(120):
+        latency = 0.1 + rng.normal(0, 0.01) + (0.5 if 60 <= s < 80 else 0.0)
+        t = T0 + s + np.arange(RATE) / RATE
+        still = {f"imu_{a}": np.zeros(RATE) for a in ("ax", "ay", "az", "wx", "wy", "wz")}
+        link = columns_of(
+            Kind.LINK, np.zeros(1, np.int32), t[-1:], {"latency_s": np.array([latency])}, seq=np.array([RATE])
+        )
+        kinds = {Kind.IMU: columns_of(Kind.IMU, np.zeros(RATE, np.int32), t, still), Kind.LINK: link}
+        events += pipeline.feed(Batch(["a"], kinds))
+    states = [(e.state, e.t - T0) for e in events if e.kind == "link" and e.state != "updated"]
+    assert [state for state, _ in states] == ["raised", "cleared"]
+    assert states[0][1] < 66.0
+    assert 80.0 < states[1][1] < 90.0
