@@ -18,8 +18,9 @@ import numpy as np
 from watchkeeper.config.schema import Config
 from watchkeeper.detectors.base import Evidence, Subject, Window, full, register
 from watchkeeper.detectors.link_stats import LinkStats
-from watchkeeper.streams.batch import I4
+from watchkeeper.streams.batch import F8, I4, Bool
 from watchkeeper.streams.fleet import Fleet
+from watchkeeper.streams.messages import Kind
 
 # With at least this share of intervals as short as usual, the others are holes.
 HOLES = 0.3
@@ -38,6 +39,7 @@ class LinkDetector:
         self.stats = LinkStats(config.detectors.link, config.time.tick_s, fleet)
         words = config.detectors.link.streams
         self._causes = ("latency", "early", *(f"{w}_loss" for w in words), *(f"{w}_rate" for w in words))
+        self._awake = False
         self._gauges = {"vehicles": 0.0, "latency_excess_max_s": 0.0, "rate_ratio_min": 1.0}
         self.retune(config)
 
@@ -46,25 +48,34 @@ class LinkDetector:
         self._config = config.detectors.link
 
     def step(self, window: Window) -> list[Evidence]:
-        """Score every link that was heard in this window, then learn from those that are well."""
-        cfg, stats = self._config, self.stats
-        stats.take(window)
-        n = self._fleet.high
+        """Count; at the end of a bin score every link that was heard, then learn from those that are well."""
+        stats = self.stats
+        if not self._awake:
+            # until somebody sends what is watched there is nothing to do at all
+            if not any(kind in window.samples for kind in (*stats.kinds, Kind.LINK)):
+                return []
+            self._awake = True
+        evidence = self._judge(window.t) if stats.take(window) else []
+        stats.follow(window)
+        return evidence
+
+    def _judge(self, t: float) -> list[Evidence]:
+        cfg, stats, n = self._config, self.stats, self._fleet.high
         # after a silence half a window must be there again
         old = (stats.known_s[:, :n] >= cfg.min_past_s) & (stats.span_s() >= 0.5 * cfg.window_s)
         ratio = np.where(old, stats.rate_ratio(), np.nan)
         missing = np.nan_to_num(1.0 - ratio) / cfg.loss
-        fresh = stats.latency_t[:n] > window.t - 3.0 * cfg.window_s
+        fresh = stats.latency_t[:n] > t - 3.0 * cfg.window_s
         excess_s = np.where(fresh & (stats.latency_n[:n] >= cfg.min_past_s), stats.latency_excess_s(), np.nan)
         late = np.nan_to_num(excess_s) / cfg.latency_s
         odd = missing >= 1.0
         holes = stats.on_time() >= HOLES
-        evidence = self._evidence(window, ratio, missing, excess_s, late, odd & holes, odd & ~holes)
-        stats.learn(cfg, odd, np.abs(late) >= 1.0, window)
+        evidence = self._evidence(t, ratio, missing, excess_s, late, odd & holes, odd & ~holes)
+        stats.learn(cfg, odd, np.abs(late) >= 1.0, t)
         return evidence
 
     def _evidence(
-        self, window: Window, ratio: Any, missing: Any, excess_s: Any, late: Any, loss: Any, rate: Any
+        self, t: float, ratio: F8, missing: F8, excess_s: F8, late: F8, loss: Bool, rate: Bool
     ) -> list[Evidence]:
         stats, n, k = self.stats, self._fleet.high, len(self.stats.kinds)
         heard = (~stats.silent).any(axis=0)
@@ -89,8 +100,8 @@ class LinkDetector:
             Evidence(
                 "link",
                 slots,
-                t=full(rows, window.t),
-                epoch=full(rows, window.t),
+                t=full(rows, t),
+                epoch=full(rows, t),
                 score=score[slots],
                 threshold=np.ones(rows),
                 severity=(score[slots] >= self._config.caution_ratio).astype(np.uint8),
@@ -116,8 +127,9 @@ class LinkDetector:
 
     def snapshot(self) -> dict[str, Any]:
         """What is known about every link."""
-        return self.stats.snapshot()
+        return {"awake": self._awake, **self.stats.snapshot()}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Take over a snapshot."""
+        self._awake = state["awake"]
         self.stats.restore(state)

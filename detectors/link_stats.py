@@ -7,6 +7,7 @@ offset goes with the past. Used by the `link` detector, and by the diagnosis to 
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -22,8 +23,10 @@ from watchkeeper.streams.messages import COLUMN, KIND_OF_WORD, Kind
 ALPHA = 0.05
 # Intervals up to this many usual ones are on time. A thinned stream keeps many such, a slowed one has none.
 ON_TIME = 1.5
-# Ticks that say whether intervals are as short as usual: the newest, or the time before would speak for the present.
-RECENT_TICKS = 4
+# Samples are counted in bins of about this long, whole ticks each: shorter ticks would only make more of them.
+BIN_S = 1.0
+# Bins that say whether intervals are as short as usual: the newest, or the time before would speak for the present.
+RECENT_BINS = 4
 # Without a sample for so many usual intervals a stream is silent, which is another detector's business.
 SILENT_INTERVALS = 8.0
 _LATENCY, _JITTER = COLUMN[Kind.LINK]["latency_s"], COLUMN[Kind.LINK]["jitter_s"]
@@ -33,15 +36,26 @@ _REORDERED = COLUMN[Kind.LINK]["reordered"]
 class LinkStats:
     """The state of all links."""
 
-    _ARRAYS = ("interval_s", "previous_t", "usual_rate", "heard_s", "known_s", "via", "_count", "_on_time", "_gap")
+    _ARRAYS = (
+        "interval_s",
+        "previous_t",
+        "usual_rate",
+        "heard_s",
+        "known_s",
+        "via",
+        "_odd",
+        "_count",
+        "_on_time",
+        "_gap",
+    )
     _LATENCIES = ("usual_latency_s", "latency_s", "jitter_s", "latency_t", "latency_n", "reordered")
 
     def __init__(self, config: Link, tick_s: float, fleet: Fleet) -> None:
         self._fleet = fleet
-        self._tick_s = tick_s
+        self._bin_s = tick_s * max(1, round(BIN_S / tick_s))
         self.kinds = [KIND_OF_WORD[word] for word in config.streams]
         n, k = fleet.capacity, len(self.kinds)
-        self.depth = max(2, round(config.window_s / tick_s))
+        self.depth = max(2, round(config.window_s / self._bin_s))
         self.interval_s: F8 = np.full((k, n), np.nan)
         self.previous_t: F8 = np.full((k, n), np.nan)
         self.usual_rate: F8 = np.full((k, n), np.nan)
@@ -49,7 +63,7 @@ class LinkStats:
         self.heard_s: F8 = np.zeros((k, n))
         self.known_s: F8 = np.zeros((k, n))
         self.via: I4 = np.full(n, -1, np.int32)
-        # per tick of the window: samples, those on time, and the longest gap
+        # per bin of the window: samples, those on time, and the longest gap
         self._count: F8 = np.zeros((k, self.depth, n))
         self._on_time: F8 = np.zeros((k, self.depth, n))
         self._gap: F8 = np.zeros((k, self.depth, n))
@@ -59,16 +73,23 @@ class LinkStats:
         self.latency_t: F8 = np.full(n, -np.inf)
         self.latency_n: F8 = np.zeros(n)
         self.reordered: F8 = np.zeros(n)
-        self._tick = 0
+        self._silent: Bool = np.ones((k, n), bool)
+        # which links were odd when they were last judged: those do not teach
+        self._odd: Bool = np.zeros((k, n), bool)
+        self._bins = 0
+        self._open = -1
 
-    def take(self, window: Window) -> None:
-        """Count one tick's samples."""
+    def take(self, window: Window) -> bool:
+        """Count one tick's samples; True when this ends a bin, and the links are to be judged."""
         n = self._fleet.high
-        at = self._tick % self.depth
-        self._tick += 1
-        for k, kind in enumerate(self.kinds):
+        number = math.ceil(window.t / self._bin_s - 1e-6)
+        if number != self._open:
+            self._open = number
+            self._bins += 1
             for ring in (self._count, self._on_time, self._gap):
-                ring[k, at, :n] = 0.0
+                ring[:, (self._bins - 1) % self.depth, :n] = 0.0
+        at = (self._bins - 1) % self.depth
+        for k, kind in enumerate(self.kinds):
             samples = window.samples.get(kind)
             if samples is None:
                 continue
@@ -80,17 +101,25 @@ class LinkStats:
             )  # fmt: skip
             named = samples.via >= 0
             self.via[samples.slot[named]] = samples.via[named]
+        self._take_latency(window)
+        if window.t < number * self._bin_s - 1e-6:
+            return False
         # after a silence the window begins again: what was not sent was not lost on the way
-        self.silent = self._silent(window.t, n)
-        self.heard_s[:, :n] = np.where(self.silent, 0.0, self.heard_s[:, :n] + self._tick_s)
-        self.known_s[:, :n] += np.where(self.silent, 0.0, self._tick_s)
+        self._silent[:, :n] = self._unheard(window.t, n)
+        self.heard_s[:, :n] = np.where(self.silent, 0.0, self.heard_s[:, :n] + self._bin_s)
+        self.known_s[:, :n] += np.where(self.silent, 0.0, self._bin_s)
         if self.silent.any():
             for ring in (self._count, self._on_time, self._gap):
                 ring[:, :, :n] = np.where(self.silent[:, None, :], 0.0, ring[:, :, :n])
-        self._take_latency(window)
+        return True
 
-    def _silent(self, t: float, n: int) -> Bool:
-        limit = np.maximum(SILENT_INTERVALS * self.interval_s[:, :n], 2.0 * self._tick_s)
+    @property
+    def silent(self) -> Bool:
+        """Which streams were silent at the end of the last bin; whoever came since then still is."""
+        return self._silent[:, : self._fleet.high]
+
+    def _unheard(self, t: float, n: int) -> Bool:
+        limit = np.maximum(SILENT_INTERVALS * self.interval_s[:, :n], 2.0 * self._bin_s)
         silent: Bool = ~(t - self._fleet.last_t[self.kinds, :n] <= limit)
         return silent
 
@@ -110,26 +139,26 @@ class LinkStats:
 
     def span_s(self) -> F8:
         """How much of each stream's window is filled."""
-        return np.minimum(self.heard_s[:, : self._fleet.high], self.depth * self._tick_s)
+        return np.minimum(self.heard_s[:, : self._fleet.high], self.depth * self._bin_s)
 
     def rate_ratio(self) -> F8:
         """Samples per second in the window over the usual rate; NaN without a past or while silent.
 
-        One gap is neither a loss nor a slow stream: the larger counts of the mean and of the median over the ticks.
+        One gap is neither a loss nor a slow stream: the larger counts of the mean and of the median over the bins.
         """
         n = self._fleet.high
         span_s = self.span_s()
         with np.errstate(invalid="ignore", divide="ignore"):
             rate: F8 = self._count[:, :, :n].sum(axis=1) / span_s
-            whole = span_s >= self.depth * self._tick_s
-            rate = np.where(whole, np.maximum(rate, np.median(self._count[:, :, :n], axis=1) / self._tick_s), rate)
+            whole = span_s >= self.depth * self._bin_s
+            rate = np.where(whole, np.maximum(rate, np.median(self._count[:, :, :n], axis=1) / self._bin_s), rate)
             ratio: F8 = np.where(self.silent, np.nan, rate / self.usual_rate[:, :n])
         return ratio
 
     def on_time(self) -> F8:
         """Share of the newest intervals that are no longer than usual."""
         n = self._fleet.high
-        rows = (self._tick - 1 - np.arange(min(RECENT_TICKS, self.depth))) % self.depth
+        rows = (self._bins - 1 - np.arange(min(RECENT_BINS, self.depth))) % self.depth
         share: F8 = self._on_time[:, rows, :n].sum(axis=1) / np.maximum(self._count[:, rows, :n].sum(axis=1), 1.0)
         return share
 
@@ -144,22 +173,26 @@ class LinkStats:
         excess: F8 = self.latency_s[:n] - self.usual_latency_s[:n]
         return excess
 
-    def learn(self, config: Link, odd_stream: Bool, odd_latency: Bool, window: Window) -> None:
-        """Take what is not called anomalous into the past."""
+    def follow(self, window: Window) -> None:
+        """Take this tick's intervals into the past of those links that were not odd when last judged."""
+        for k, kind in enumerate(self.kinds):
+            samples = window.samples.get(kind)
+            if samples is not None:
+                _learn(samples.slot, samples.t, self.interval_s[k], self.previous_t[k], self._odd[k])
+
+    def learn(self, config: Link, odd_stream: Bool, odd_latency: Bool, t: float) -> None:
+        """Take what is not called anomalous into the past, at the end of a bin."""
         n = self._fleet.high
         span_s = self.span_s()
         with np.errstate(invalid="ignore", divide="ignore"):
             rate = self._count[:, :, :n].sum(axis=1) / span_s
-        ready = ~odd_stream & (span_s >= self.depth * self._tick_s) & ~self.silent & (rate > 0.0)
+        ready = ~odd_stream & (span_s >= self.depth * self._bin_s) & ~self.silent & (rate > 0.0)
         usual = self.usual_rate[:, :n]
-        step = self._tick_s / config.past_s
+        step = self._bin_s / config.past_s
+        self._odd[:, :n] = odd_stream
         fresh = np.where(np.isnan(usual), rate, usual + step * (rate - usual))
         self.usual_rate[:, :n] = np.where(ready, fresh, usual)
-        for k, kind in enumerate(self.kinds):
-            samples = window.samples.get(kind)
-            if samples is not None:
-                _learn(samples.slot, samples.t, self.interval_s[k], self.previous_t[k], odd_stream[k])
-        new = ~odd_latency & (self.latency_t[:n] > window.t - self._tick_s) & np.isfinite(self.latency_s[:n])
+        new = ~odd_latency & (self.latency_t[:n] > t - self._bin_s) & np.isfinite(self.latency_s[:n])
         usual_s = self.usual_latency_s[:n]
         # the first few reports settle it quickly, then it follows slowly
         weight = np.maximum(step, 1.0 / np.maximum(self.latency_n[:n], 1.0))
@@ -174,6 +207,7 @@ class LinkStats:
             getattr(self, name)[:, slots] = np.nan
         self.heard_s[:, slots] = self.known_s[:, slots] = 0.0
         self.via[slots] = -1
+        self._odd[:, slots], self._silent[:, slots] = False, True
         for ring in (self._count, self._on_time, self._gap):
             ring[:, :, slots] = 0.0
         for name in ("usual_latency_s", "latency_s", "jitter_s"):
@@ -184,7 +218,7 @@ class LinkStats:
     def snapshot(self) -> dict[str, Any]:
         """All of it."""
         n = self._fleet.high
-        return {"tick": self._tick} | {
+        return {"bins": self._bins, "open": self._open} | {
             name.strip("_"): getattr(self, name)[..., :n] for name in (*self._ARRAYS, *self._LATENCIES)
         }
 
@@ -192,7 +226,7 @@ class LinkStats:
         """Take over a snapshot; one with another window or other streams is not worth it."""
         if state["count"].shape[:2] != self._count.shape[:2]:
             return
-        self._tick = state["tick"]
+        self._bins, self._open = state["bins"], state["open"]
         for name in (*self._ARRAYS, *self._LATENCIES):
             saved = state[name.strip("_")]
             getattr(self, name)[..., : saved.shape[-1]] = saved

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import msgspec
 import numpy as np
 import pytest
 
 from watchkeeper.config.schema import DEFAULT
 from watchkeeper.detectors.alarms import AlarmEvent
+from watchkeeper.detectors.link import LinkDetector
 from watchkeeper.detectors.pipeline import Pipeline
 from watchkeeper.streams.batch import Batch, columns_of
 from watchkeeper.streams.messages import Kind
@@ -94,3 +96,35 @@ def test_an_alarm_clears_when_the_link_recovers() -> None:
     assert [state for state, _ in states] == ["raised", "cleared"]
     assert states[0][1] < 66.0
     assert 80.0 < states[1][1] < 90.0
+
+
+def test_a_vehicle_that_comes_between_two_looks_has_no_rate_yet(bench):
+    # ticks of 50 ms, bins of a second: the diagnosis may ask at any tick
+    quick = msgspec.structs.replace(DEFAULT, time=msgspec.structs.replace(DEFAULT.time, tick_s=0.05))
+    scene = bench(LinkDetector, quick)
+    for k in range(1, 45):
+        names = ["a"] if k < 43 else ["a", "b"]
+        t = 0.05 * k
+        scene.tick(t, gps=[{"id": name, "t": t, "gps_x": 0.0, "gps_y": 0.0} for name in names])
+    assert scene.detector.stats.rate_ratio().shape == (2, 2)
+    assert np.isnan(scene.detector.stats.rate_ratio()[:, 1]).all()
+
+
+def test_short_ticks_give_the_same_verdict_as_long_ones(bench):
+    def worst(tick_s: float) -> list[float]:
+        config = msgspec.structs.replace(DEFAULT, time=msgspec.structs.replace(DEFAULT.time, tick_s=tick_s))
+        scene, found = bench(LinkDetector, config), []
+        for k in range(1, round(80 / tick_s) + 1):
+            t = k * tick_s
+            # five a second, in the middle of the shorter ticks; from 50 s on two of three are lost
+            numbers = range(round(5 * (t - tick_s)) + 1, round(5 * t) + 1)
+            heard = [0.2 * i - 0.1 for i in numbers if i <= 250 or i % 3 == 0]
+            rows = [{"id": "a", "t": x, "gps_x": 0.0, "gps_y": 0.0} for x in heard]
+            evidence = scene.tick(t, **({"gps": rows} if rows else {}))
+            found += [round(float(e.score[0]), 6) for e in evidence]
+        return found
+
+    short, long = worst(0.2), worst(1.0)
+    # with short ticks the first interval is known a second earlier; from then on second by second the same
+    assert short[-40:] == pytest.approx(long[-40:], abs=0.01)
+    assert max(long) > 1.0 > min(long[-40:])
