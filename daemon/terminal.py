@@ -68,6 +68,9 @@ def line_of(event: AlarmEvent, callsigns: Mapping[str, str] = NO_CALLSIGNS) -> T
     causes = event.evidence.get("causes")
     if isinstance(causes, list) and causes:
         text.append(f" {','.join(map(str, causes))}")
+    if event.diagnosis is not None:
+        found = event.diagnosis
+        text.append(_printable(f" {found['type']} at {found['location']} ({found['confidence']:.0%})"), "bold")
     numbers = [(k, v) for k, v in event.evidence.items() if isinstance(v, float)][:NUMBERS_SHOWN]
     text.append("".join(f" {name}={value:.4g}" for name, value in numbers))
     called = [callsigns[name] for name in event.subjects if name in callsigns]

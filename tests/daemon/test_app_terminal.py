@@ -9,6 +9,7 @@ import os
 import time
 from collections.abc import Iterator
 
+import msgspec
 import pytest
 from rich.console import Console
 
@@ -105,3 +106,17 @@ def test_a_reader_who_stopped_reading_holds_nobody_up() -> None:
     assert time.monotonic() - began < 5.0
     assert lines.dropped > 0
     os.close(read_end)
+
+
+def test_a_diagnosis_is_told_in_the_line() -> None:
+    found = {
+        "type": "imu_fault",
+        "location": "wing-4\x1b[2J/imu",
+        "confidence": 0.965,
+        "evidence": [],
+        "alternatives": [],
+    }
+    line = line_of(msgspec.structs.replace(event(), diagnosis=found)).plain
+    assert "imu_fault at wing-4" in line
+    assert "(96%)" in line
+    assert "\x1b" not in line
