@@ -14,6 +14,7 @@ import logging
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
+from importlib.util import find_spec
 from pathlib import Path
 from urllib.parse import parse_qs, unquote, urlsplit
 
@@ -44,14 +45,16 @@ class LiveSource:
     def __init__(self, source: Source, config: Config, put: Put, now: Callable[[], float] = time.time) -> None:
         self.source = source
         self.connected = False
-        self.bytes = 0
         self.samples = 0
         self.refused: Counter[str] = Counter()
         self._topics = config.topics
         self._put = put
         self._now = now
         self._backoff = Backoff(config.broker.reconnect_min_s, config.broker.reconnect_max_s)
-        make_feed(source)  # what is not installed is said at the start
+        # what is not installed is said at the start
+        make_feed(source)
+        if source.url.startswith("serial:") and find_spec("serial") is None:
+            raise ModuleNotFoundError('a serial source needs pyserial: pip install "watchkeeper[mavlink]"')
 
     async def run(self) -> None:
         """Task: read until cancelled, whatever the other side does."""
@@ -77,7 +80,6 @@ class LiveSource:
             await asyncio.sleep(pause_s)
 
     def _take_in(self, feed: Feed, data: bytes) -> None:
-        self.bytes += len(data)
         feed.push(data, self._now())
         batch = feed.take()
         if batch is not None:

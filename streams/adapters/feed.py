@@ -133,3 +133,23 @@ class Lines:
         if self._rest and not self._skipping:
             yield self._rest
         self._rest = b""
+
+
+class LineFeed:
+    """What feeds of text lines share; a subclass says in `_line` what a line means (None: it was too long)."""
+
+    def __init__(self, limit: int) -> None:
+        self._lines = Lines(limit)
+
+    def push(self, data: bytes, now: float) -> None:
+        """See Feed."""
+        for line in self._lines.push(data):
+            self._line(line, now)
+
+    def close(self) -> None:
+        """See Feed."""
+        for line in self._lines.close():
+            self._line(line, math.nan)
+
+    def _line(self, line: bytes | None, now: float) -> None:
+        raise NotImplementedError

@@ -17,11 +17,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from math import isnan, nan
+from math import isnan
 from pathlib import Path
 from typing import Any
 
-from watchkeeper.streams.adapters.feed import FeedLog, Lines
+from watchkeeper.streams.adapters.feed import FeedLog, LineFeed
 from watchkeeper.streams.adapters.reports import Reports
 from watchkeeper.streams.adapters.senderclock import SenderClock
 from watchkeeper.streams.batch import Batch
@@ -153,22 +153,12 @@ def _unescaped(data: bytes, at: int, length: int) -> tuple[bytes, int, bool]:
     return bytes(body), at, True
 
 
-class Avr(_Modes):
+class Avr(LineFeed, _Modes):
     """One AVR feed; see adapters/feed.py."""
 
     def __init__(self, *, via: str = "") -> None:
-        super().__init__(via=via)
-        self._lines = Lines(_LINE_MAX)
-
-    def push(self, data: bytes, now: float) -> None:
-        """See Feed."""
-        for line in self._lines.push(data):
-            self._line(line, now)
-
-    def close(self) -> None:
-        """See Feed."""
-        for line in self._lines.close():
-            self._line(line, nan)
+        LineFeed.__init__(self, _LINE_MAX)
+        _Modes.__init__(self, via=via)
 
     def _line(self, line: bytes | None, now: float) -> None:
         text = (line or b"").strip().decode("ascii", "replace")

@@ -17,11 +17,11 @@ from __future__ import annotations
 
 from collections import Counter
 from datetime import UTC, datetime
-from math import isnan, nan
+from math import isnan
 from pathlib import Path
 from typing import Literal
 
-from watchkeeper.streams.adapters.feed import FeedLog, Lines
+from watchkeeper.streams.adapters.feed import FeedLog, LineFeed
 from watchkeeper.streams.adapters.reports import Reports
 from watchkeeper.streams.batch import Batch
 from watchkeeper.streams.messages import Drop
@@ -37,25 +37,15 @@ _LEAST_COLUMNS = 10
 _OTHER = (b"SEL,", b"ID,", b"AIR,", b"STA,", b"CLK")
 
 
-class Sbs:
+class Sbs(LineFeed):
     """One feed; see adapters/feed.py."""
 
     def __init__(self, *, via: str = "", times: Times = "message") -> None:
+        super().__init__(LINE_MAX)
         self.refused: Counter[str] = Counter()
         self._times = times
-        self._lines = Lines(LINE_MAX)
         self._reports = Reports(via=via)
         self._day = ("", 0.0)
-
-    def push(self, data: bytes, now: float) -> None:
-        """See Feed."""
-        for line in self._lines.push(data):
-            self._line(line, now)
-
-    def close(self) -> None:
-        """See Feed."""
-        for line in self._lines.close():
-            self._line(line, nan)
 
     def take(self) -> Batch | None:
         """See Feed."""
