@@ -86,7 +86,7 @@ def add_to_level(row: Vehicle, dt: float, turn: F4, push: F4) -> None:
         squares[0] / s - force_sq < REST_FORCE**2
         and squares[1] / s - rate_sq < REST_SPREAD**2
         and rate_sq < REST_RATE**2
-        and not row.fix[3] ** 2 + row.fix[4] ** 2 > REST_SPEED**2
+        and not row.told[0] ** 2 + row.told[1] ** 2 > REST_SPEED**2
     ):
         row.rested = min(row.rested + 1, REST_AVERAGE)
         row.gyro_bias[0] += (wx - row.gyro_bias[0]) / row.rested

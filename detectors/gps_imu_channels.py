@@ -68,7 +68,7 @@ def strain(accel: float) -> float:
 
 
 @njit(cache=True)
-def expected_noise(par: Settings, speed: float, accel: float, variance: F8) -> None:
+def expected_noise(par: Settings, speed: float, accel: float, work: Work) -> None:
     """Measurement variances: the receiver's own noise, and its timing error times what changes meanwhile."""
     late = (LATE_VELOCITY * par.timing_std_s * strain(accel)) ** 2
     # an error in velocity that lasts for about a second is one in position
@@ -76,8 +76,8 @@ def expected_noise(par: Settings, speed: float, accel: float, variance: F8) -> N
     for k in range(3):
         position = par.position_std_m * (VERTICAL_POSITION if k == 2 else 1.0)
         velocity = par.velocity_std_mps * (VERTICAL_VELOCITY if k == 2 else 1.0)
-        variance[k] = position * position + late_position
-        variance[3 + k] = velocity * velocity + late
+        work.variance[k] = position * position + late_position
+        work.variance[3 + k] = velocity * velocity + late + (work.loose_mps**2 if k < 2 else 0.0)
 
 
 @njit(cache=True)
@@ -111,14 +111,21 @@ def path_against_velocity(row: Vehicle, par: Settings, work: Work, dt: float) ->
     fix, variance, distance = work.fix, work.variance, work.distance
     keep = math.exp(-dt / AGAINST_S) if dt < PAUSE_S else 0.0
     fine = FINE_STD**2 + (par.velocity_std_mps * dt) ** 2 + (par.timing_std_s * strain(row.accel) * dt) ** 2
+    loose_m = 0.5 * dt * (work.loose_mps + row.loose_mps)
+    row.slack = keep * row.slack + loose_m / math.sqrt(variance[0])
     jump = noise = across = 0.0
     for k in range(3):
         gap = fix[k] - row.fix[k] - 0.5 * dt * (fix[3 + k] + row.fix[3 + k])
+        change = fix[3 + k] - row.fix[3 + k]
         if math.isnan(gap) or keep == 0.0:
-            gap = row.gap[k] = row.against[k] = 0.0
-        part = 0.25 if k == 2 else 1.0  # of the squares: twice the error vertically
-        jump += part * gap * gap / fine
-        noise += part * (gap - row.gap[k]) ** 2 / (2.0 * fine)
+            gap = change = row.gap[k] = row.against[k] = row.strayed[k] = row.swung[k] = 0.0
+        row.strayed[k] = keep * row.strayed[k] + gap
+        row.swung[k] = keep * row.swung[k] + change
+        gap -= row.lead_s * change
+        # twice the error vertically, where there is always a direction
+        square = 4.0 * fine if k == 2 else fine + loose_m * loose_m
+        jump += gap * gap / square
+        noise += (gap - row.gap[k]) ** 2 / (2.0 * square)
         row.gap[k] = gap
         most = AGAINST_MAX * row.usual[AGAINST_VERTICAL if k == 2 else AGAINST]
         std = math.sqrt(variance[k])
@@ -129,7 +136,7 @@ def path_against_velocity(row: Vehicle, par: Settings, work: Work, dt: float) ->
         else:
             distance[AGAINST_VERTICAL] = abs(units)
     distance[JUMP] = math.sqrt(jump)
-    distance[AGAINST] = math.sqrt(across)
+    distance[AGAINST] = max(0.0, math.sqrt(across) - row.slack)
     distance[NOISE] = _mean_square(row, 0, noise / 2.25, NOISE, dt)
 
 
@@ -158,7 +165,8 @@ def lasting_innovations(row: Vehicle, par: Settings, work: Work, dt: float) -> N
             across += row.drift[k] ** 2
         change = work.fix[3 + k] - row.fix[3 + k] - work.moved[k]
         if not math.isnan(change):
-            noise += change * change / (2.0 * variance[3 + k])
+            loose = row.loose_mps if k < 2 else 0.0
+            noise += change * change / (2.0 * variance[3 + k] + loose * loose)
     gain = (1.0 + keep) / (1.0 - keep)
     distance[DRIFT] = math.sqrt(across * gain)
     distance[DRIFT_VERTICAL] = abs(row.drift[2]) * math.sqrt(gain)
@@ -184,7 +192,7 @@ def along_acceleration(row: Vehicle, par: Settings, work: Work, dt: float) -> No
     keep = math.exp(-dt / MANOEUVRE_S) if row.phase == TRACKING else 0.0
     ax, ay = work.moved[0] / dt, work.moved[1] / dt
     ex, ey = residual[3], residual[4]
-    if math.isnan(ex):
+    if math.isnan(ex) or work.loose_mps > 0.0:
         ex = ey = 0.0
     along[0] = keep * along[0] + ex * ax + ey * ay
     along[1] = keep * along[1] + ax * ey - ay * ex

@@ -17,8 +17,8 @@ from watchkeeper.detectors.gps_imu_channels import (
     path_against_velocity,
     steps,
 )
-from watchkeeper.detectors.gps_imu_read import has_changed, read_fix, remember
-from watchkeeper.detectors.gps_imu_receiver import DELAY_PRIOR, fix_timing, learn_delay, lost_accuracy
+from watchkeeper.detectors.gps_imu_read import has_changed, hold_course, read_fix, remember
+from watchkeeper.detectors.gps_imu_receiver import DELAY_PRIOR, fix_timing, learn_delay, learn_lead, lost_accuracy
 from watchkeeper.detectors.gps_imu_scale import calibrate, count_freeze, expect, is_moving, learn, scale_channels
 from watchkeeper.detectors.gps_imu_state import (
     ACCURACY,
@@ -26,6 +26,8 @@ from watchkeeper.detectors.gps_imu_state import (
     ALIGNING,
     DRIFT,
     FREEZE,
+    JUMP,
+    JUMP_VELOCITY,
     POSITION,
     STUCK,
     TRACKING,
@@ -58,11 +60,12 @@ def take_gps(row: Vehicle, par: Settings, work: Work, t: float, data: F8, i: int
     fix = work.fix
     if row.phase < ALIGNING or not read_fix(row, par, data, i, fix):
         return math.nan
+    hold_course(row, work)
     dt = t - row.fix_t
     expect(row)
     if row.placed == 0 or (dt > OUTAGE_S and row.latched == 0):
         place(row, fix, par)
-        remember(row, data, i, fix, t)
+        remember(row, work, data, i, t)
         return math.nan
     lag, span = horizon - row.horizon, row.epoch_s
     if dt <= 0.0 or span <= 0.0 or lag > par.imu_gap_s:
@@ -86,13 +89,13 @@ def take_gps(row: Vehicle, par: Settings, work: Work, t: float, data: F8, i: int
     ahead = lag / span
     residual, distance = work.residual, work.distance
     for k in range(3):
-        residual[k] = fix[k] - (row.pos[k] + row.vel[k] * lag)
+        residual[k] = fix[k] - (row.pos[k] + row.vel[k] * (lag + row.lead_s))
         residual[3 + k] = fix[3 + k] - (row.vel[k] + moved[k] * ahead)
     speed = math.sqrt(row.vel[0] ** 2 + row.vel[1] ** 2 + row.vel[2] ** 2)
     healthy = row.latched == 0 and row.suspect_run == 0 and row.phase == TRACKING
-    expected_noise(par, speed, row.accel, work.variance)
+    expected_noise(par, speed, row.accel, work)
     innovations(row, work)
-    changed, moving = has_changed(row, fix), is_moving(row, speed)
+    changed, moving = has_changed(row, work), is_moving(row, speed)
     count_freeze(row, changed)
     path_against_velocity(row, par, work, dt)
     lasting_innovations(row, par, work, dt)
@@ -107,13 +110,14 @@ def take_gps(row: Vehicle, par: Settings, work: Work, t: float, data: F8, i: int
         return math.nan
     if score < suspicion_level(row, par) and row.latched == 0 and moving:
         learn(row, par, distance)
-        if row.phase == TRACKING and par.learn_delay:
+        if row.phase == TRACKING and par.learn_delay and work.loose_mps + row.loose_mps == 0.0:
             learn_delay(row, par, work, span)
-    calibrate(row, par, score, moving)
+            learn_lead(row, span)
+    calibrate(row, par, score, max(sigma[JUMP], sigma[JUMP_VELOCITY]), moving)
     _update(row, par, work, sigma)
     if row.phase == ALIGNING and score < suspicion_level(row, par):
         seek_attitude(row, work, par, span)
-    remember(row, data, i, fix, t)
+    remember(row, work, data, i, t)
     return conclude(row, par, work, sigma, score, dt)
 
 

@@ -22,6 +22,9 @@ FIND_GAIN = 0.05
 # The receiver's delay is learned with this memory in seconds. The configured one counts like so much squared
 # acceleration, (m/s2)^2: velocity errors of 0.3 m/s that last a second, against delays that differ by 0.05 s.
 DELAY_S, DELAY_PRIOR, DELAY_MAX = 120.0, 200.0, 0.45
+# The same for the age of the velocity against the position; unknown, it counts as none like so much squared velocity
+# change, (m/s)^2.
+LEAD_S, LEAD_PRIOR, LEAD_MAX = 200.0, 100.0, 0.4
 # Memory of the usual accuracy, seconds.
 ACCURACY_S = 60.0
 
@@ -77,3 +80,15 @@ def learn_delay(row: Vehicle, par: Settings, work: Work, span: float) -> None:
     row.delay_weight = DELAY_PRIOR + (row.delay_weight - DELAY_PRIOR) * math.exp(-span / DELAY_S) + square
     step = along + DELAY_PRIOR * span / DELAY_S * (row.delay_s - par.gps_delay_s)
     row.delay_s = min(max(row.delay_s - step / row.delay_weight, 0.0), DELAY_MAX)
+
+
+@njit(cache=True)
+def learn_lead(row: Vehicle, span: float) -> None:
+    """Where the velocity is older than the position, the path strays from it by that time times its change."""
+    along = square = 0.0
+    for k in range(2):
+        along += row.swung[k] * (row.strayed[k] - row.lead_s * row.swung[k])
+        square += row.swung[k] ** 2
+    row.lead_weight = LEAD_PRIOR + max(row.lead_weight - LEAD_PRIOR, 0.0) * math.exp(-span / LEAD_S) + square
+    step = along - LEAD_PRIOR * span / LEAD_S * row.lead_s
+    row.lead_s = min(max(row.lead_s + step / row.lead_weight, -LEAD_MAX), LEAD_MAX)

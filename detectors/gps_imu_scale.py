@@ -32,8 +32,9 @@ from watchkeeper.streams.kernels import njit
 USUAL_FIRST = (8.0, 2.7, 1.6, 2.7, 2.7, 3.2, 2.4, 2.6, 2.2, 3.5, 4.0, 3.0, 1.8, 4.0, 4.0, 2.5, 7.0, 5.0)
 USUAL_RANGE = 10.0
 # Each time a distance rises over its level, the level grows by this; otherwise it falls slowly: in balance it is
-# crossed about once in 150 epochs. An excursion counts once in so many epochs, or an attack would teach itself in.
-USUAL_UP, USUAL_DOWN, USUAL_AGAIN = 1.08, 0.9995, 25
+# crossed about once in 150 epochs. An excursion counts once in so many epochs, and is over when the distance is well
+# under its level, or an attack would teach itself in.
+USUAL_UP, USUAL_DOWN, USUAL_AGAIN, USUAL_OVER = 1.08, 0.9995, 25, 0.7
 # What a level grows by when the channel took part in a verdict that was taken back.
 USUAL_MISTAKE = 1.25
 # While the vehicle warms up both are this many times faster.
@@ -43,7 +44,7 @@ EARLY = 4
 # In the order of CHANNELS; the last three are not scaled.
 WEIGHT = (
     1.0, 1.0,
-    0.6, 0.65, 0.65, 0.72, 0.9, 0.6, 0.65, 0.55, 0.55, 0.65, 0.65,
+    0.58, 0.62, 0.6, 0.72, 0.77, 0.56, 0.5, 0.48, 0.5, 0.62, 0.62,
     0.65, 0.65, 0.65, 0.55, 0.65, 1.0,
     1.0, 1.0,
 )  # fmt: skip
@@ -114,7 +115,10 @@ def learn(row: Vehicle, par: Settings, distance: F8) -> None:
         step = USUAL_UP if above and (again or row.above & (1 << c) == 0) else USUAL_DOWN
         first = USUAL_FIRST[c]
         row.usual[c] = min(max(row.usual[c] * step**times, first / USUAL_RANGE), first * USUAL_RANGE)
-        row.above = row.above | 1 << c if above else row.above & ~(1 << c)
+        if above:
+            row.above |= 1 << c
+        elif distance[c] < USUAL_OVER * row.usual[c]:
+            row.above &= ~(1 << c)
 
 
 @njit(cache=True)
@@ -127,14 +131,15 @@ def learn_from_mistake(row: Vehicle) -> None:
 
 
 @njit(cache=True)
-def calibrate(row: Vehicle, par: Settings, score: float, moving: bool) -> None:
-    """Move the level of this regime by what the score just showed; latched vehicles teach nothing."""
+def calibrate(row: Vehicle, par: Settings, score: float, instant: float, moving: bool) -> None:
+    """Move the level of this regime by what the instant channels just showed; latched vehicles teach nothing."""
     if row.latched == 1 or not par.learn_scale:
         row.unsure = 0
         return
     row.credit = min(row.credit + CREDIT_SHARE * par.nominal_rate, CREDIT_MAX)
     if score >= par.nominal_sigma:
-        row.unsure += 1
+        # what a channel with memory shows for seconds would teach the level an attack that grows
+        row.unsure += instant >= par.nominal_sigma
         return
     steps = -par.nominal_rate
     if row.unsure > 0:

@@ -115,6 +115,10 @@ class Vehicle:
     # GPS: last fix (position, velocity) and where it was on the globe
     fix_t: float
     fix: Annotated[F8, (6,)]
+    told: Annotated[F8, (2,)]
+    """Horizontal velocity as the receiver told it; `fix` has zeros where its direction is not known."""
+    loose_mps: float
+    """Speed of unknown direction."""
     anchored: int
     lat: float
     lon: float
@@ -129,6 +133,15 @@ class Vehicle:
     """Leaky mean squares of the fix-to-fix errors of position and velocity, in sigmas."""
     gap: Vector
     """The last epoch's position change minus its velocity times its length, m."""
+    slack: float
+    """How far the path may stray because the direction of the velocity was not known, in the units of `against`."""
+    strayed: Vector
+    """Leaky sum of position change minus the path that the velocity tells, m."""
+    swung: Vector
+    """Leaky sum of velocity change, m/s: `strayed` follows it where the velocity is older than the position."""
+    lead_s: float
+    """How much older."""
+    lead_weight: float
     jumped: Annotated[F8, (2,)]
     """Largest recent jump of position and velocity, in sigmas, forgotten within seconds."""
     along: Annotated[F8, (3,)]
@@ -196,6 +209,9 @@ class Work:
     fix: Annotated[F8, (6,)]
     residual: Annotated[F8, (6,)]
     variance: Annotated[F8, (6,)]
+    told: Annotated[F8, (2,)]
+    loose_mps: float
+    """Horizontal velocity as told, and how much of it has no direction."""
     distance: Annotated[F8, (SCALED,)]
     ratio: Annotated[F8, (SCALED,)]
     """Distance over its usual level."""

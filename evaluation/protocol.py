@@ -23,6 +23,7 @@ from watchkeeper.evaluation.protocol_run import ProtocolError, Through
 from watchkeeper.evaluation.protocol_splits import MIXED, Fold, Material, leave_one_out, read_splits, simulated
 from watchkeeper.evaluation.protocol_study import Result, study
 from watchkeeper.evaluation.protocol_text import markdown, terminal
+from watchkeeper.evaluation.river_study import river_study
 from watchkeeper.evaluation.sensor_flight import airframe_of, read_flights
 from watchkeeper.streams.batch import Batch
 from watchkeeper.streams.messages import FIELDS, Kind
@@ -55,6 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--features", choices=sorted(FEATURES), default="strict", help="ahrs lets attitude columns in")
     parser.add_argument("--profile", choices=CONFIGS, default="balanced", help="whose alarms count (balanced)")
     parser.add_argument("--no-search", action="store_true", help="skip the minimum detectable magnitudes")
+    parser.add_argument("--river", action="store_true", help="also what river's online models add, alone and together")
     parser.add_argument("-c", "--config", metavar="FILE", type=Path, help=f"TOML file (default: {ENV_FILE}, or none)")
     parser.add_argument("--out", type=Path, metavar="FILE", default=Path("results/metrics.json"), help="all figures")
     parser.add_argument("--report", type=Path, metavar="DIR", help="report.html with plots (extra `plots`)")
@@ -79,6 +81,12 @@ def main(args: argparse.Namespace, shown: Shown) -> int:
             repeats=args.repeats, strict=args.features == "strict", search=not args.no_search,
             through=_meter(shown, hidden=args.quiet),
         )  # fmt: skip
+        if args.river:
+            river = river_study(
+                material, profiles[args.profile], attacks,
+                strict=args.features == "strict", through=_meter(shown, hidden=args.quiet),
+            )  # fmt: skip
+            result = msgspec.structs.replace(result, river=river)
     except (AttackError, ProtocolError, msgspec.ValidationError) as error:
         return _fail(str(error))
     source = f"{args.flights}, leave-one-flight-out" if args.flights else "simulated flights, fixed splits"

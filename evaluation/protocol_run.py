@@ -46,13 +46,20 @@ class Trace:
     """Whether `silence` was over its threshold at the tick that ended this epoch."""
     alarms: list[tuple[str, float, float]] = field(default_factory=list)
     """Kind, raised, cleared (infinite: never)."""
+    sigma: F8 | None = None
+    """[epoch, channel], where it was asked for."""
 
 
 def run(
-    config: Config, variants: Sequence[Variant], *, strict: bool = True, through: Through | None = None
+    config: Config,
+    variants: Sequence[Variant],
+    *,
+    strict: bool = True,
+    through: Through | None = None,
+    channels: Sequence[str] = (),
 ) -> list[Trace]:
-    """The traces of all variants, in order."""
-    listener = _Listener(len(variants))
+    """The traces of all variants, in order, with the sigmas of these channels."""
+    listener = _Listener(len(variants), channels)
     pipeline = Pipeline(_only(config, len(variants)), on_evidence=listener.hear)
     listener.slot_of = pipeline.fleet.slot_of
     events: list[AlarmEvent] = []
@@ -93,10 +100,12 @@ def _only(config: Config, vehicles: int) -> Config:
 class _Listener:
     """Notes the evidence of every tick."""
 
-    def __init__(self, variants: int) -> None:
+    def __init__(self, variants: int, channels: Sequence[str]) -> None:
         self._variants = variants
+        self._channels = [f"{name}_sigma" for name in channels]
         self.slot_of: dict[str, int] = {}
         self._rows: list[tuple[I4, F8, F8]] = []
+        self._sigma: list[F8] = []
         self._silent: list[tuple[I4, float]] = []
 
     def hear(self, window: Window, evidence: Sequence[Evidence]) -> None:
@@ -104,6 +113,8 @@ class _Listener:
         for found in evidence:
             if found.kind == "gps_imu":
                 self._rows.append((found.a.copy(), found.epoch.copy(), found.score / found.threshold))
+                if self._channels:
+                    self._sigma.append(np.stack([found.numbers[name] for name in self._channels], axis=1))
             elif found.kind == "silence":
                 self._silent.append((found.a[found.score >= found.threshold].copy(), window.t))
 
@@ -115,6 +126,7 @@ class _Listener:
         ratio = np.concatenate([none, *(row[2] for row in self._rows)])
         order = np.lexsort((t, slot))
         slot, t, ratio = slot[order], t[order], ratio[order]
+        sigma = np.concatenate(self._sigma)[order] if self._sigma else None
         silent_slot = np.concatenate([np.empty(0, np.int32), *(s for s, _ in self._silent)])
         silent_t = np.concatenate([none, *(np.full(len(s), at) for s, at in self._silent)])
         traces: list[Trace] = []
@@ -122,11 +134,12 @@ class _Listener:
             own = self.slot_of.get(str(i), -1)
             low, high = np.searchsorted(slot, (own, own + 1)).tolist()
             ticks = np.round(silent_t[silent_slot == own] / tick_s).astype(np.int64)
-            traces.append(_trace(variant, t[low:high], ratio[low:high], ticks, tick_s))
+            own_sigma = None if sigma is None else sigma[low:high]
+            traces.append(_trace(variant, t[low:high], ratio[low:high], own_sigma, ticks, tick_s))
         return traces
 
 
-def _trace(variant: Variant, t: F8, ratio: F8, silent_ticks: I8, tick_s: float) -> Trace:
+def _trace(variant: Variant, t: F8, ratio: F8, sigma: F8 | None, silent_ticks: I8, tick_s: float) -> Trace:
     clean, made = variant.flight.gps.t, variant.injection
     stop = len(clean) if made is None else made.gps_rows.stop
     stamps = clean[:stop].copy()
@@ -137,6 +150,9 @@ def _trace(variant: Variant, t: F8, ratio: F8, silent_ticks: I8, tick_s: float) 
     at = np.minimum(np.searchsorted(stamps[order], t), stop - 1)
     found = stamps[order][at] == t
     trace.ratio[order[at[found]]] = ratio[found]
+    if sigma is not None:
+        trace.sigma = np.full((stop, sigma.shape[1]), np.nan)
+        trace.sigma[order[at[found]]] = sigma[found]
     trace.silent[:] = np.isin(np.ceil(trace.t / tick_s - 1e-9).astype(np.int64), silent_ticks)
     return trace
 

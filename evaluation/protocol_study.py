@@ -23,6 +23,7 @@ from watchkeeper.evaluation.protocol_metrics import FAILED_BELOW
 from watchkeeper.evaluation.protocol_run import Through, prove_independent, run
 from watchkeeper.evaluation.protocol_search import Detectable, alarm_recall, smallest
 from watchkeeper.evaluation.protocol_splits import Material
+from watchkeeper.evaluation.river_study import RiverFigures
 
 
 class Failure(msgspec.Struct, frozen=True):
@@ -51,6 +52,8 @@ class Result(msgspec.Struct, frozen=True):
     settings: dict[str, Any]
     left_out: list[str]
     """Cases that would not have changed a sample."""
+    river: RiverFigures | None = None
+    """What online models add; only where it was asked for."""
 
 
 def study(

@@ -12,6 +12,7 @@ from watchkeeper.evaluation.protocol_figures import GroupFigures, Macro
 from watchkeeper.evaluation.protocol_splits import MIXED
 from watchkeeper.evaluation.protocol_study import Result
 from watchkeeper.evaluation.protocol_words import NONE, count, milliseconds, number, numbers, percent, percents
+from watchkeeper.evaluation.river_study import RiverFigures
 
 Table = tuple[str, Sequence[str], list[Sequence[str]]]
 """Title, heads and rows."""
@@ -44,8 +45,26 @@ def tables(result: Result) -> Iterator[Table]:
     if result.minimum_detectable:
         yield _smallest(result)
     yield _floor(result)
+    if result.river:
+        yield _river(result.river)
     for figures in result.groups.values():
         yield _attacks(figures, result.baseline[figures.group])
+
+
+def _river(river: RiverFigures) -> Table:
+    rows: list[Sequence[str]] = [
+        (
+            row.name, f"{percent(row.fpr_low, 2)} to {percent(row.fpr_high, 2)}", str(row.runs), number(row.auroc),
+            percent(row.recall_1, 1), percent(row.event_recall_1, 1),
+        )
+        for row in river.rows
+    ]  # fmt: skip
+    title = (
+        f"What river adds (mixed, one onset per attack). ADWIN on the score: {river.adwin_per_clean_hour:.0f} changes "
+        f"per clean hour, one in {percent(river.adwin_in_attacks)} of attacks"
+    )
+    heads = ("score", "realised FPR at 1 %", "clean runs of N", "AUROC", "recall at 1 %", "events at 1 %")
+    return title, heads, rows
 
 
 def _failures(result: Result) -> Table:

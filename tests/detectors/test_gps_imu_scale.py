@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from watchkeeper.config.detectors import Channel
 from watchkeeper.config.schema import DEFAULT, FleetLimits
 from watchkeeper.detectors.gps_imu import GpsImu
-from watchkeeper.detectors.gps_imu_scale import LEVEL_FIRST, LEVEL_MAX, LEVEL_MIN, USUAL_FIRST, WEIGHT, calibrate
-from watchkeeper.detectors.gps_imu_state import CHANNELS, MOVING, REST, SCALED, VEHICLE
+from watchkeeper.detectors.gps_imu_scale import LEVEL_FIRST, LEVEL_MAX, LEVEL_MIN, USUAL_FIRST, WEIGHT, calibrate, learn
+from watchkeeper.detectors.gps_imu_state import CHANNELS, MOVING, REST, SCALED, TRACKING, VEHICLE
 from watchkeeper.streams.fleet import Fleet
 from watchkeeper.streams.kernels import njit
 
@@ -27,7 +27,7 @@ def _judge(table, par, largest, moving, over):
     for i in range(len(largest)):
         score = par.nominal_sigma * largest[i] / row.usual_score[1 if moving else 0]
         over[i] = score >= par.nominal_sigma
-        calibrate(row, par, score, moving)
+        calibrate(row, par, score, score, moving)
 
 
 def judge(largest: np.ndarray, *, moving: bool = True, latched: int = 0) -> tuple[np.ndarray, np.void]:
@@ -102,3 +102,29 @@ def test_rest_and_motion_are_learned_apart_and_the_level_has_limits():
     # one epoch in fifty, too big for any level
     _, row = judge(np.tile(np.append(np.full(49, 0.1), 50.0), 400))
     assert 0.9 * LEVEL_MAX < row["usual_score"][MOVING] <= LEVEL_MAX
+
+
+def test_what_a_channel_with_memory_shows_does_not_teach_the_level():
+    table = np.zeros(1, VEHICLE)
+    table["usual_score"] = LEVEL_FIRST
+    table["credit"] = 8.0
+    for score, instant in ((3.0, 1.0), (3.0, 1.0), (1.0, 1.0)) * 20:
+        calibrate(table[0], PAR, score, instant, True)
+    assert table["usual_score"][0][MOVING] < LEVEL_FIRST
+    for score, instant in ((3.0, 3.0), (3.0, 3.0), (1.0, 1.0)):
+        calibrate(table[0], PAR, score, instant, True)
+    assert table["usual_score"][0][MOVING] > LEVEL_FIRST
+
+
+def test_an_excursion_that_dithers_about_its_level_counts_once():
+    table = np.zeros(1, VEHICLE)
+    table["phase"], table["good_s"] = TRACKING, 1e3
+    table["usual"] = USUAL_FIRST
+    first = np.array(USUAL_FIRST)
+    for _ in range(10):
+        learn(table[0], PAR, 1.05 * first)
+        learn(table[0], PAR, 0.95 * first)
+    assert np.all(table["usual"][0] < 1.09 * first)
+    learn(table[0], PAR, 0.1 * first)
+    learn(table[0], PAR, 1.2 * first)
+    assert np.all(table["usual"][0] > 1.1 * first)
