@@ -25,6 +25,7 @@ import msgspec
 
 from watchkeeper.config.schema import Config
 from watchkeeper.config.section import Section, Setting, columns, settings, spell, word_of
+from watchkeeper.config.topology import clashes_between
 
 ENV_PREFIX = "WATCHKEEPER_"
 ENV_FILE = "WATCHKEEPER_CONFIG"
@@ -215,6 +216,10 @@ def _broken_rules(values: dict[str, Any], sources: dict[str, str], found: _Found
         key = "topics.output" if "topics.output" in found.values else "topics.telemetry"
         message = "we would hear ourselves: each dead letter would come back as the next bad message"
         yield problem(key, message, f"an output outside {telemetry}/#, which is what we subscribe to")
+    if not any(p.key.startswith("topology.vehicles[") for p in found.problems):
+        limits = values["fleet.max_vehicles"], values["limits.max_gateways"]
+        for value, message, allowed in clashes_between(values["topology.vehicles"], *limits):
+            yield Problem(sources["topology.vehicles"], "topology.vehicles", _shown(value), message, allowed)
     if ca_file := values["broker.ca_file"]:
         try:
             Path(ca_file).open("rb").close()

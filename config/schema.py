@@ -14,6 +14,7 @@ from msgspec import field
 
 from watchkeeper.config.detectors import Detectors
 from watchkeeper.config.section import Flag, Section, about, tables, text
+from watchkeeper.config.topology import Topology
 
 
 class Broker(Section, frozen=True):
@@ -253,6 +254,7 @@ class Config(Section, frozen=True):
     limits: Limits = field(default_factory=Limits)
     alarms: Alarms = field(default_factory=Alarms)
     diagnosis: Diagnosis = field(default_factory=Diagnosis)
+    topology: Topology = field(default_factory=Topology)
     sinks: Sinks = field(default_factory=Sinks)
     http: Http = field(default_factory=Http)
     log: Log = field(default_factory=Log)

@@ -33,7 +33,14 @@ def tables(reason: str, *, at_most: int) -> Meta:
     return Meta(description=reason, max_length=at_most)
 
 
+def texts(reason: str, *, form: str, at_most: int) -> Meta:
+    """The reason of an array of texts, what they are, and how many it may hold; the items' pattern is their own."""
+    return Meta(description=reason, max_length=at_most, extra={"unit": "", "form": form})
+
+
 Flag = Annotated[bool, text("on or off")]
+# An item of such an array.
+Name = Annotated[str, Meta(pattern=r"\S")]
 
 
 class Section(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -70,8 +77,9 @@ def spell(number: float) -> str:
 class Setting:
     """One key: where it is, what it may hold, and why it is there.
 
-    `kind` is the type of its value; a `tuple` holds any number of the `choices`, or up to `high` of the `table`. The
-    default of a key that must be given is msgspec.NODEFAULT, that of one that may be absent None.
+    `kind` is the type of its value; a `tuple` holds any number of the `choices`, up to `high` of the `table`, or up to
+    `high` texts of the `pattern`. The default of a key that must be given is msgspec.NODEFAULT, that of one that may be
+    absent None.
     """
 
     path: tuple[str, ...]
@@ -107,6 +115,8 @@ class Setting:
         if self.choices:
             listed = ", ".join(f'"{choice}"' for choice in self.choices)
             return f"an array of {listed}" if self.kind is tuple else listed
+        if self.kind is tuple:
+            return f"an array of up to {spell(self.high)} {self.form}"
         return self.form or _WORD[self.kind]
 
     def accept(self, value: object) -> Any:
@@ -147,8 +157,18 @@ class Setting:
         for item in value:
             if self.table is not None and not isinstance(item, Mapping):
                 raise ValueError(f"expected an array of tables, got {word_of(item)} in it")
-            if self.table is None and item not in self.choices:
+            if self.choices and item not in self.choices:
                 raise ValueError(f"{item!r:.40} is not a valid choice")
+            if self.table is None and not self.choices:
+                self._accept_item(item)
+
+    def _accept_item(self, item: object) -> None:
+        if not isinstance(item, str):
+            raise ValueError(f"expected an array of texts, got {word_of(item)} in it")
+        try:
+            self._accept_text(item)
+        except ValueError as error:
+            raise ValueError(f"{item!r:.40} {error}") from None
 
     def parse(self, written: str) -> Any:
         """The value that an environment variable means; arrays are separated by commas."""
@@ -203,16 +223,24 @@ def _setting(path: tuple[str, ...], hint: Any, default: object) -> Setting:
     extra = meta.extra or {}
     choices: tuple[str, ...] = ()
     table: type[Section] | None = None
+    pattern = meta.pattern or ""
     if get_origin(kind) is Literal:
         kind, choices = str, get_args(kind)
     elif get_origin(kind) is tuple:
         item = get_args(kind)[0]
-        kind, choices = tuple, get_args(item)
-        table = None if choices else item
+        kind = tuple
+        if get_origin(item) is Literal:
+            choices = get_args(item)
+        elif get_origin(item) is Annotated:
+            pattern = get_args(item)[1].pattern
+        else:
+            table = item
     if table is not None:
         columns(table)  # what is wrong with the items shows when the schema is read, not when a file has some
     if kind not in (bool, int, float, str, tuple):
-        raise TypeError(f"{'.'.join(path)}: settings are flags, numbers, text, choices, or tuples of choices or tables")
+        raise TypeError(
+            f"{'.'.join(path)}: settings are flags, numbers, text, choices, or tuples of choices, texts or tables"
+        )
     if kind in (int, float) and (meta.ge is None or meta.le is None):
         raise TypeError(f"{'.'.join(path)}: every number needs a range")
     return Setting(
@@ -224,7 +252,7 @@ def _setting(path: tuple[str, ...], hint: Any, default: object) -> Setting:
         low=-math.inf if meta.ge is None else meta.ge,
         high=next((limit for limit in (meta.le, meta.max_length) if limit is not None), math.inf),
         choices=choices,
-        pattern=meta.pattern or "",
+        pattern=pattern,
         form=extra.get("form", ""),
         secret=extra.get("secret", False),
         table=table,

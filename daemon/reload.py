@@ -1,7 +1,8 @@
 """What may change while the daemon runs (SIGHUP), and what needs a restart.
 
-Thresholds, debounce counts, the rules of event time, the alarm table and the log change at once and lose no state.
-Addresses, sizes and the set of detectors are built in at the start: a change is named in a warning and waits.
+Thresholds, debounce counts, the rules of event time, the alarm table, the declared network and the log change at once
+and lose no state. Addresses, sizes and the set of detectors are built in at the start: a change is named in a warning
+and waits.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import msgspec
 from watchkeeper.config.loader import SETTINGS
 from watchkeeper.config.schema import Config
 
-LIVE_SECTIONS = ("profile", "time", "alarms", "log", "detectors")
+LIVE_SECTIONS = ("profile", "time", "alarms", "log", "topology", "detectors")
 # Ticks are numbered by their length; detectors and their tables are made once.
 FIXED_KEYS = ("time.tick_s", "detectors.conflict.max_pairs")
 

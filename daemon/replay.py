@@ -79,6 +79,9 @@ class Replay:
         pipeline = self.pipeline
         spanned = self.t_first <= self.t_last
         infos = [source.info() for source in sources]
+        # who is expected, and what became of them: only where somebody is
+        expected = pipeline.fleet.declared.any and pipeline.incidents is not None
+        network = {"topology": pipeline.incidents.network.listing(pipeline.watermark)} if expected else {}
         return {
             "inputs": [
                 {"path": str(i.path), "format": i.format, "bad_rows": i.bad_rows, "problems": i.problems} for i in infos
@@ -94,6 +97,7 @@ class Replay:
                 "seconds": round(self.t_last - self.t_first, TRACE_DIGITS) if spanned else 0.0,
             },
             "ticks": pipeline.ticks,
+            **network,
         }
 
 

@@ -7,6 +7,7 @@ tell them apart (a dead vehicle and a cut link are both `silent` to `status`) an
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 from watchkeeper.detectors.diagnosis_faults import STOPPING, Form, Hypothesis
@@ -53,7 +54,9 @@ def expected(h: Hypothesis, tool: Tool, device: str, topology: Topology) -> str:
     if tool is Tool.INTERFACES:
         near = device in (h.device, topology.parent.get(h.device))
         return f"{_PORT[h.form]}:{h.device}" if near and h.form in _PORT else PLAIN
-    if tool is Tool.DISCOVER or device != h.device:
+    if tool is Tool.DISCOVER:
+        return f"missing:{h.device}" if h.form in STOPPING and topology.parent[h.device] == device else PLAIN
+    if device != h.device:
         return PLAIN
     return (_STATUS if tool is Tool.STATUS else _SCAN).get(h.form, PLAIN)
 
@@ -70,7 +73,7 @@ def observed(report: Report, topology: Topology, latency_s: float) -> str:
     if report.tool is Tool.INTERFACES:
         return _ports(report, topology)
     if report.tool is Tool.DISCOVER:
-        return PLAIN
+        return _missing(report)
     return _inside(own, sensor_kind(report.target))
 
 
@@ -91,12 +94,24 @@ def _hops(report: Report, topology: Topology, latency_s: float) -> str:
             continue
         if hop["stop"] > 0.5:
             return f"{'no-way' if hop['stop'] < 1.5 else 'quiet'}:{device}"
-        slow = max(slow, (hop["rtt_s"] - before_rtt_s, device))
-        lossy = max(lossy, (hop["lost"] - before_lost, device))
-        before_rtt_s, before_lost = hop["rtt_s"], hop["lost"]
+        # a hop may not say how long it took
+        rtt_s, lost = hop.get("rtt_s", before_rtt_s), hop.get("lost", before_lost)
+        slow = max(slow, (rtt_s - before_rtt_s, device))
+        lossy = max(lossy, (lost - before_lost, device))
+        before_rtt_s, before_lost = rtt_s, lost
     if lossy[1]:
         return f"lossy:{lossy[1]}"
     return f"slow:{slow[1]}" if slow[1] else PLAIN
+
+
+def _missing(report: Report) -> str:
+    """The neighbour of which nothing is heard; of several the one that was heard last, for that one is news."""
+    missing = [
+        (own.get("age_s", math.inf), device)
+        for device, own in report.readings.items()
+        if device != report.target and own["heard"] < IDLE
+    ]
+    return f"missing:{min(missing)[1]}" if missing else PLAIN
 
 
 def _ports(report: Report, topology: Topology) -> str:

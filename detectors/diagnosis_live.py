@@ -4,141 +4,102 @@ Nothing is asked of the network here: what a gateway, the broker's host or a veh
 itself (stream `link`, docs/messages.md) is in the fleet's newest values, and the daemon pings gateways so that there is
 something fresh (daemon/ping.py). Where nothing was reported a tool has no answer, and the diagnosis goes on without.
 
-The topology is learned: `via` puts a vehicle behind a gateway, its streams are its sensors.
+Several tools may draw on the same reading (a port's lamp is in `interfaces` and ends a `traceroute`). It counts once:
+an answer that would only repeat what another has told is no answer.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-
-import numpy as np
 
 from watchkeeper.config.schema import Frames
-from watchkeeper.detectors.diagnosis_expect import NOISY_DB, SLOW_SHARE, USUAL_RTT_S
+from watchkeeper.detectors.diagnosis_clock import Clocks, Memory, Situation
+from watchkeeper.detectors.diagnosis_expect import IDLE, NOISY_DB, SLOW_SHARE
+from watchkeeper.detectors.diagnosis_heard import Heard
+from watchkeeper.detectors.diagnosis_network import LiveNetwork
+from watchkeeper.detectors.diagnosis_route import Routes
 from watchkeeper.detectors.diagnosis_scan import ODD_FORCE_MS2, GpsLook, ImuLook, look_at_gps, look_at_imu
 from watchkeeper.detectors.diagnosis_tools import Report, Tool
-from watchkeeper.detectors.diagnosis_topology import BROKER, Device, Topology, sensor_kind, sensor_name
+from watchkeeper.detectors.diagnosis_topology import Device, Topology, sensor_kind
 from watchkeeper.detectors.link_stats import LinkStats
 from watchkeeper.streams.fleet import Fleet
-from watchkeeper.streams.messages import COLUMN, KIND_OF_WORD, Kind
+from watchkeeper.streams.messages import KIND_OF_WORD, Kind
 
-# A report older than this says nothing about now; devices report every few seconds.
-FRESH_S = 6.5
-# A device that was heard this recently is there.
-ALIVE_S = 3.0
-# A gateway is looked at together with so many of its vehicles that have no alarm: that they are well clears the
-# gateway, and more of them would not change the answer.
-WITNESSES = 6
-_L = COLUMN[Kind.LINK]
-_PORT = ("carrier", "heard", "filtered", "errors", "backlog_s")
 # Contradicted by a force that no velocity shows up to this share, an IMU is believed.
 BELIEVED = 0.35
 
 
-def learn_topology(fleet: Fleet, stats: LinkStats, vias: Sequence[str], vehicles: Iterable[str]) -> Topology:
-    """The network around these vehicles: their gateways, what else is behind those, and all sensors."""
-    topology = Topology()
-    mine = [fleet.slot_of[name] for name in sorted(set(vehicles)) if name in fleet.slot_of]
-    n = fleet.high
-    watched = fleet.count[stats.kinds, :n].any(axis=0)
-    alarmed = np.zeros(n, bool)
-    alarmed[mine] = True
-    for slot in mine:
-        gateway = int(stats.via[slot])
-        if gateway < 0:
-            _add_vehicle(topology, fleet, stats, slot, topology.broker)
-        elif vias[gateway] not in topology:
-            topology.add(vias[gateway], Device.GATEWAY, topology.broker)
-            others = np.flatnonzero((stats.via[:n] == gateway) & watched & ~alarmed)[:WITNESSES].tolist()
-            for other in sorted({*others, *(s for s in mine if stats.via[s] == gateway)}):
-                _add_vehicle(topology, fleet, stats, other, vias[gateway])
-    return topology
-
-
-def _add_vehicle(topology: Topology, fleet: Fleet, stats: LinkStats, slot: int, parent: str) -> None:
-    name = fleet.ids[slot]
-    # a gateway may carry the name of a vehicle, and the broker too: the tree keeps one of them
-    if name in topology:
-        return
-    topology.add(name, Device.VEHICLE, parent)
-    for kind in stats.kinds:
-        if fleet.count[kind, slot]:
-            topology.add(sensor_name(name, kind), Device.SENSOR, name)
-
-
 class LiveTools:
-    """Answers as of event time `t`. `contradicted` are the vehicles whose GPS and IMU contradict each other now.
-
-    `jumps` remembers, across several looks into one incident, what a vehicle's fixes gave away when they jumped: the
-    ring buffer forgets.
-    """
+    """Answers about one situation. Made for each look into an incident; the memory is the incident's."""
 
     def __init__(
-        self, fleet: Fleet, stats: LinkStats, topology: Topology, frames: Frames, t: float,
-        contradicted: frozenset[str], jumps: dict[str, GpsLook],
+        self, fleet: Fleet, stats: LinkStats, network: LiveNetwork, topology: Topology, frames: Frames,
+        situation: Situation, memory: Memory,
     ) -> None:  # fmt: skip
         self._fleet, self._stats, self._topology = fleet, stats, topology
-        self._frames, self._t = frames, t
-        self._contradicted, self._jumps = contradicted, jumps
-        for vehicle in contradicted:
+        self._frames, self._now, self._memory = frames, situation, memory
+        self._heard = Heard(fleet, stats, topology, situation.t)
+        self._clocks = Clocks(self._heard, fleet, stats, topology, situation, memory)
+        self._routes = Routes(self._heard, network, topology, self._clocks, situation)
+        self._told: set[tuple[str, str]] = set()
+        for vehicle in situation.contradicted:
             self._gps(vehicle)
+        for vehicle in situation.late_t:
+            self._clocks.seam_s(vehicle)
 
     def can(self, tool: Tool, target: str) -> bool:
         """See diagnosis_tools.Tools."""
-        kind = self._topology.kind[target]
+        kind, heard = self._topology.kind[target], self._heard
         if tool is Tool.STATUS:
-            return kind is not Device.BROKER
+            # what a gateway says nothing about its neighbours may say: discover
+            return kind in (Device.VEHICLE, Device.SENSOR) or (kind is Device.GATEWAY and heard.speaks(target))
         if tool is Tool.PING:
-            return kind in (Device.GATEWAY, Device.VEHICLE) and self._ever(target, "rtt_s")
+            return self._clocks.can_ping(target)
+        if tool is Tool.DISCOVER:
+            return self._routes.can_discover(target)
         if tool is Tool.INTERFACES:
-            return any(self._ever(peer, "carrier") for peer in self._topology.children[target])
-        return tool is Tool.SCAN and kind in (Device.VEHICLE, Device.SENSOR)
+            return any(heard.ever(peer, "carrier") for peer in self._topology.children[target])
+        if tool is Tool.TRACEROUTE:
+            return kind is not Device.BROKER and self._routes.can_trace(target)
+        return kind in (Device.VEHICLE, Device.SENSOR)
 
     def ask(self, tool: Tool, target: str) -> Report | None:
         """See diagnosis_tools.Tools."""
         if not self.can(tool, target):
             return None
+        report = self._answer(tool, target)
+        if report is None or tool is Tool.SCAN:
+            return report
+        facts = _facts(report)
+        if facts <= self._told:
+            return None
+        self._told |= facts
+        return report
+
+    def _answer(self, tool: Tool, target: str) -> Report | None:
         if tool is Tool.STATUS:
             return self._status(target)
         if tool is Tool.PING:
-            return self._ping(target)
-        return self._interfaces(target) if tool is Tool.INTERFACES else self._scan(target)
-
-    # -- what is known of a device --------------------------------------------------------------------------
-
-    def _value(self, device: str, field: str) -> float:
-        """The newest reported value; NaN when there is none or it is old."""
-        slot = self._fleet.slot_of.get(device)
-        if slot is None or self._t - self._fleet.value_t[Kind.LINK][_L[field], slot] > FRESH_S:
-            return math.nan
-        return float(self._fleet.value[Kind.LINK][_L[field], slot])
-
-    def _ever(self, device: str, field: str) -> bool:
-        slot = self._fleet.slot_of.get(device)
-        return slot is not None and bool(self._fleet.value_t[Kind.LINK][_L[field], slot] > -np.inf)
-
-    def _alive(self, device: str) -> bool:
-        """Whether anything that only this device can have sent has come lately."""
-        kind = self._topology.kind[device]
-        if kind is Device.BROKER or not math.isnan(self._value(device, "load")):
-            return True
-        if kind is Device.GATEWAY:
-            return any(self._alive(vehicle) for vehicle in self._topology.children[device])
-        slot = self._fleet.slot_of.get(device.rsplit("/", 1)[0] if kind is Device.SENSOR else device, -1)
-        kinds = [KIND_OF_WORD[sensor_kind(device)]] if kind is Device.SENSOR else self._stats.kinds
-        return slot >= 0 and bool((self._t - self._fleet.last_t[kinds, slot] <= ALIVE_S).any())
+            return self._clocks.ping(target)
+        if tool is Tool.DISCOVER:
+            return self._routes.discover(target)
+        if tool is Tool.INTERFACES:
+            return self._interfaces(target)
+        return self._routes.traceroute(target) if tool is Tool.TRACEROUTE else self._scan(target)
 
     # -- tools ----------------------------------------------------------------------------------------------
 
     def _status(self, target: str) -> Report | None:
         kind = self._topology.kind[target]
-        if not self._alive(target):
+        if not self._heard.alive(target):
             return Report(Tool.STATUS, target, {target: {"answered": 0.0}})
         own = {"answered": 1.0}
         if kind is not Device.SENSOR:
-            load = self._value(target, "load")
-            return Report(Tool.STATUS, target, {target: own | ({} if math.isnan(load) else {"load": load})})
+            load = self._heard.value(target, "load")
+            if not math.isnan(load):
+                return Report(Tool.STATUS, target, {target: own | {"load": load}})
+            # that it is there we know from what it sends; why it sends little only its load could say
+            return None if self._heard.thin(target) else Report(Tool.STATUS, target, {target: own})
         rate = self._rate(target)
         if rate is not None and rate < SLOW_SHARE:
             return Report(Tool.STATUS, target, {target: own | {"rate": rate}})
@@ -159,25 +120,12 @@ class LiveTools:
         others = [float(r) for r in ratios if not math.isnan(r)]
         return own / max(*others, own) if len(others) > 1 else own
 
-    def _ping(self, target: str) -> Report:
-        rtt_s = self._value(target, "rtt_s")
-        if math.isnan(rtt_s):
-            return Report(Tool.PING, target, {target: {"answered": 0.0, "lost": 1.0}})
-        errors = self._value(target, "errors")
-        above = self._topology.parent[target]
-        if above != BROKER and not math.isnan(more_s := self._value(above, "rtt_s")):
-            rtt_s += more_s
-        lost = 0.0 if math.isnan(errors) else errors
-        return Report(Tool.PING, target, {target: {"answered": 1.0, "rtt_s": rtt_s, "lost": lost}})
-
     def _interfaces(self, target: str) -> Report:
         """What the target has reported about the ports to those behind it."""
-        peers = self._topology.children[target]
-        ports = {peer: {name: self._value(peer, name) for name in _PORT} for peer in peers}
-        fresh = {peer: port for peer, port in ports.items() if not any(map(math.isnan, port.values()))}
-        if not fresh:
+        ports = {peer: port for peer in self._topology.children[target] if (port := self._heard.port(peer)) is not None}
+        if not ports:
             return Report(Tool.INTERFACES, target, {target: {"answered": 0.0}})
-        return Report(Tool.INTERFACES, target, {target: {"answered": 1.0}, **fresh})
+        return Report(Tool.INTERFACES, target, {target: {"answered": 1.0}, **ports})
 
     def _scan(self, target: str) -> Report | None:
         kind = self._topology.kind[target]
@@ -185,23 +133,22 @@ class LiveTools:
             return self._scan_clock(target)
         vehicle = self._topology.parent[target]
         look = self._gps(vehicle) if sensor_kind(target) == "gps" else None
-        if look is not None and look.noise_db > 0.0 and not self._alive(target):
+        if look is not None and look.noise_db > 0.0 and not self._heard.alive(target):
             # it has fallen silent, and its last words were about noise
             return Report(Tool.SCAN, target, {target: {"answered": 1.0, "noise_db": look.noise_db}})
-        if not self._alive(target):
+        if not self._heard.alive(target):
             return Report(Tool.SCAN, target, {target: {"answered": 0.0}})
-        if vehicle not in self._contradicted:
+        if vehicle not in self._now.contradicted:
             return None
         found = self._scan_gps(vehicle) if look is not None else self._scan_imu(vehicle)
         return None if found is None else Report(Tool.SCAN, target, {target: {"answered": 1.0, **found}})
 
     def _scan_clock(self, vehicle: str) -> Report | None:
-        """A packet's round trip needs no clock: what latency has been added beyond it is the clock's error."""
+        """What has been added to a vehicle's latency is its clock's error unless the link is slow."""
         excess_s = float(self._stats.latency_excess_s()[self._fleet.slot_of[vehicle]])
-        trip = self.ask(Tool.PING, vehicle)
-        if math.isnan(excess_s) or trip is None or not trip.answered or not self._alive(vehicle):
+        slow = self._clocks.slow(vehicle)
+        if math.isnan(excess_s) or slow is None or not self._heard.alive(vehicle):
             return None
-        slow = trip.readings[vehicle]["rtt_s"] > USUAL_RTT_S + 0.5 * abs(excess_s)
         return Report(Tool.SCAN, vehicle, {vehicle: {"answered": 1.0, "clock_s": 0.0 if slow else excess_s}})
 
     # -- sensors --------------------------------------------------------------------------------------------
@@ -210,10 +157,10 @@ class LiveTools:
         """What the fixes give away: of all looks, the one that saw them jump."""
         slot = self._fleet.slot_of[vehicle]
         look = look_at_gps(*self._fleet.ring[Kind.GPS].history(slot))
-        before = self._jumps.get(vehicle)
+        before = self._memory.jumps.get(vehicle)
         if before is not None and before.jumped > look.jumped:
             look = GpsLook(before.turned, before.scaled, before.jumped, look.noise_db)
-        self._jumps[vehicle] = look
+        self._memory.jumps[vehicle] = look
         return look
 
     def _imu(self, vehicle: str) -> ImuLook:
@@ -246,3 +193,20 @@ class LiveTools:
             # velocities that lie themselves show nothing
             return found | {"erratic": 0.0}
         return None if math.isnan(look.odd_ms2) else found | {"erratic": min(look.odd_ms2 / ODD_FORCE_MS2, 1.0)}
+
+
+def _facts(report: Report) -> set[tuple[str, str]]:
+    """The readings, as (device, which), on which an answer rests."""
+    others = {device: own for device, own in report.readings.items() if device != report.target}
+    if report.tool is Tool.PING:
+        return {(report.target, "rtt_s")}
+    if report.tool is Tool.TRACEROUTE:
+        ends = {(hop, "port") for hop, own in report.readings.items() if own["stop"] > 0.0}
+        return ends or {(hop, "rtt_s") for hop in report.readings}
+    if not report.answered or not others:
+        own = report.readings[report.target].keys() - {"answered"}
+        return {(report.target, "alive"), *((report.target, name) for name in own)}
+    # one that is missing says more than all that are there
+    which = "port" if report.tool is Tool.INTERFACES else "alive"
+    missing = {(device, which) for device, own in others.items() if own["heard"] < IDLE}
+    return missing or {(device, which) for device in others}

@@ -12,6 +12,7 @@ A device that does not answer is an answer too, not an error.
 | stop | 0/1/2 | hops | 0 passed, 1 the hop before says there is no way, 2 nothing comes back from here |
 | carrier | 0/1 | neighbours | whether the port to that neighbour has a signal |
 | heard | ratio | neighbours | traffic from it, over what is usual |
+| age_s | s | neighbours, hops | since it was last heard; none: never |
 | filtered | packets/s | neighbours | refused by a rule on this port |
 | errors | share | neighbours | damaged or repeated packets on this port |
 | backlog_s | s | neighbours | how long packets wait at this port |
@@ -65,7 +66,7 @@ COST: dict[Tool, float] = {
 
 READINGS: tuple[str, ...] = (
     "answered", "rtt_s", "lost", "stop", "carrier", "heard", "filtered", "errors", "backlog_s", "load", "rate",
-    "noise_db", "spread_db", "self_test", "turned", "scaled", "led", "erratic", "clock_s",
+    "noise_db", "spread_db", "self_test", "turned", "scaled", "led", "erratic", "clock_s", "age_s",
 )  # fmt: skip
 
 # What an alarm says about a stream, whoever raised it; see diagnosis_symptoms.py for the live detectors' words.

@@ -23,10 +23,12 @@ from watchkeeper.config.schema import Config
 from watchkeeper.detectors.alarms import CLEARED, RAISED, UPDATED, AlarmBook, AlarmEvent, Finding
 from watchkeeper.detectors.base import SEVERITIES
 from watchkeeper.detectors.diagnosis import Rule, investigate
+from watchkeeper.detectors.diagnosis_clock import Memory, Situation
 from watchkeeper.detectors.diagnosis_faults import FAULT_TYPES
-from watchkeeper.detectors.diagnosis_live import LiveTools, learn_topology
-from watchkeeper.detectors.diagnosis_scan import GpsLook
+from watchkeeper.detectors.diagnosis_live import LiveTools
+from watchkeeper.detectors.diagnosis_network import LiveNetwork
 from watchkeeper.detectors.diagnosis_tools import SYMPTOMS, Symptom
+from watchkeeper.detectors.diagnosis_topology import Topology
 from watchkeeper.detectors.link_stats import LinkStats
 from watchkeeper.streams.fleet import Fleet
 
@@ -35,6 +37,7 @@ INCIDENT = "incident"
 DIAGNOSED = frozenset({"silence", "link", "gps_imu"})
 # An answer this probable that is found again stands until another alarm joins.
 SETTLED = 0.9
+LATE = frozenset({"latency", "early"})
 Key = tuple[str, tuple[str, ...]]
 
 
@@ -52,7 +55,7 @@ class Case:
     tries: int = 0
     said: bool = False
     diagnosis: dict[str, Any] | None = None
-    jumps: dict[str, GpsLook] = field(default_factory=dict)
+    memory: Memory = field(default_factory=Memory)
 
 
 class Incidents:
@@ -62,6 +65,7 @@ class Incidents:
         self._fleet, self._stats, self._book = fleet, stats, book
         self.cases: list[Case] = []
         self.refused = 0
+        self._gateways: Mapping[str, int] = {}
         self.retune(config)
 
     def retune(self, config: Config) -> None:
@@ -69,8 +73,12 @@ class Incidents:
         self._config, self._frames = config.diagnosis, config.frames
         self._rule = Rule(sure=config.diagnosis.sure)
 
-    def step(self, t: float, events: Sequence[AlarmEvent], vias: Sequence[str]) -> list[AlarmEvent]:
-        """Take in one tick's alarm events; the events of incidents, and of alarms that now have a diagnosis."""
+    def step(self, t: float, events: Sequence[AlarmEvent], gateways: Mapping[str, int]) -> list[AlarmEvent]:
+        """Take in one tick's alarm events; the events of incidents, and of alarms that now have a diagnosis.
+
+        `gateways` are the numbers of the samples' `via`.
+        """
+        self._gateways = gateways
         for event in events:
             if event.kind in DIAGNOSED:
                 self._take(event)
@@ -78,7 +86,7 @@ class Incidents:
         due = [case for case in self.cases if case.alarms and case.due_t <= t]
         due.sort(key=lambda case: (case.due_t, case.subjects))
         for case in due[: self._config.per_tick]:
-            told += self._diagnose(case, t, vias)
+            told += self._diagnose(case, t)
         for case in [case for case in self.cases if not case.alarms]:
             told += self._close(case, t)
         return told
@@ -125,7 +133,7 @@ class Incidents:
     def _gateway(self, event: AlarmEvent) -> int:
         """The number of the gateway that an alarm's vehicle is behind, -1 for none."""
         slot = self._fleet.slot_of.get(event.subjects[0], -1)
-        return int(self._stats.via[slot]) if slot >= 0 else -1
+        return int(self._stats.home(self._gateways)[slot]) if slot >= 0 else -1
 
     @property
     def _streams(self) -> tuple[str, ...]:
@@ -133,22 +141,24 @@ class Incidents:
 
     # -- the diagnosis --------------------------------------------------------------------------------------
 
-    def _diagnose(self, case: Case, t: float, vias: Sequence[str]) -> list[AlarmEvent]:
+    def _diagnose(self, case: Case, t: float) -> list[AlarmEvent]:
         cfg = self._config
         case.tries += 1
         case.due_t = t + cfg.retry_s if case.tries <= cfg.retries else inf
         vehicles = {subjects[0] for _, subjects in case.alarms}
-        topology = learn_topology(self._fleet, self._stats, vias, vehicles)
+        network = self.network
+        topology = network.around(vehicles)
         known = [s for s in symptoms_of(case.alarms.values(), self._streams) if s.sensor in topology]
-        contradicted = frozenset(s[0] for kind, s in case.alarms if kind == "gps_imu" and s[0] in topology)
-        tools = LiveTools(self._fleet, self._stats, topology, self._frames, t, contradicted, case.jumps)
+        now = self._situation(case, topology, t)
+        tools = LiveTools(self._fleet, self._stats, network, topology, self._frames, now, case.memory)
         found = investigate(tools, topology, known, self._rule).diagnosis()
-        if found is not None and found.confidence >= cfg.sure and not contradicted:
+        if found is not None and found.confidence >= cfg.sure and not now.contradicted:
             # nothing to wait for: only where sensors contradict each other the story goes on for a while
             case.due_t = inf
         before = case.diagnosis
         if found is not None:
             case.diagnosis = msgspec.to_builtins(found)
+            case.diagnosis["evidence"] += network.remarks(vehicles)
         same = before is not None and case.diagnosis is not None and _answer(before) == _answer(case.diagnosis)
         if same and case.said:
             if found is not None and found.confidence >= SETTLED:
@@ -156,6 +166,21 @@ class Incidents:
                 case.due_t = inf
             return []
         return self._tell(case, t)
+
+    def _situation(self, case: Case, topology: Topology, t: float) -> Situation:
+        """What the alarms are about, of those vehicles that are still known."""
+        contradicted, late_t, lossy = set(), {}, False
+        for (kind, (vehicle, *_)), event in case.alarms.items():
+            if vehicle not in topology:
+                continue
+            causes = set(event.evidence.get("causes", ()))
+            if kind == "gps_imu":
+                contradicted.add(vehicle)
+            elif kind == "link":
+                lossy |= bool(causes - LATE)
+                if causes & LATE:
+                    late_t[vehicle] = event.t_onset
+        return Situation(t, frozenset(contradicted), late_t, lossy)
 
     def _tell(self, case: Case, t: float) -> list[AlarmEvent]:
         """The incident's own event, and every alarm of it with the diagnosis."""
@@ -184,9 +209,9 @@ class Incidents:
         self.cases = []
         return [event for event in told if event is not None]
 
-    def reopen(self, events: Iterable[AlarmEvent]) -> None:
+    def reopen(self, events: Iterable[AlarmEvent], gateways: Mapping[str, int]) -> None:
         """After a restart: open the incidents among these, instead of any that are; their alarms have been adopted."""
-        self.cases = []
+        self.cases, self._gateways = [], gateways
         for event in events:
             if event.kind == INCIDENT and event.state != CLEARED:
                 self._adopt(event)
@@ -212,6 +237,11 @@ class Incidents:
             **{fault_type: float(types[fault_type]) for fault_type in FAULT_TYPES},
         }
 
+    @property
+    def network(self) -> LiveNetwork:
+        """All that is known of the network now."""
+        return LiveNetwork(self._fleet, self._stats, self._gateways)
+
 
 def symptoms_of(events: Iterable[AlarmEvent], streams: Sequence[str]) -> list[Symptom]:
     """What alarms say about streams: one symptom for each, the most telling where there are several."""
@@ -236,7 +266,7 @@ def _said(kind: str, evidence: Mapping[str, Any], streams: Sequence[str]) -> Ite
     else:
         excess_s = evidence.get("latency_excess_s") or 0.0
         for cause in causes:
-            if cause in ("latency", "early"):
+            if cause in LATE:
                 yield from ((stream, cause, excess_s) for stream in streams)
             else:
                 stream, word = cause.rsplit("_", 1)

@@ -8,6 +8,7 @@ offset goes with the past. Used by the `link` detector, and by the diagnosis to 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,8 @@ BIN_S = 1.0
 RECENT_BINS = 4
 # Without a sample for so many usual intervals a stream is silent, which is another detector's business.
 SILENT_INTERVALS = 8.0
+# Slower streams cannot tell whether some tenths of a second are missing from their time stamps.
+SEAM_HZ = 10.0
 _LATENCY, _JITTER = COLUMN[Kind.LINK]["latency_s"], COLUMN[Kind.LINK]["jitter_s"]
 _REORDERED = COLUMN[Kind.LINK]["reordered"]
 
@@ -135,6 +138,14 @@ class LinkStats:
         self.latency_n[slot] += 1.0
         np.add.at(self.reordered, slot, np.nan_to_num(samples.data[_REORDERED, rows]))
 
+    def home(self, gateways: Mapping[str, int]) -> I4:
+        """The number of each vehicle's gateway: the one it was heard through, else the declared one; -1 for none."""
+        n = self._fleet.high
+        if not self._fleet.declared.any:
+            return self.via[:n]
+        found: I4 = np.where(self.via[:n] >= 0, self.via[:n], self._fleet.declared.numbers(gateways)[:n])
+        return found
+
     # -- against the past -----------------------------------------------------------------------------------
 
     def span_s(self) -> F8:
@@ -161,6 +172,24 @@ class LinkStats:
         rows = (self._bins - 1 - np.arange(min(RECENT_BINS, self.depth))) % self.depth
         share: F8 = self._on_time[:, rows, :n].sum(axis=1) / np.maximum(self._count[:, rows, :n].sum(axis=1), 1.0)
         return share
+
+    @property
+    def window_s(self) -> float:
+        """How much time the window holds."""
+        return self.depth * self._bin_s
+
+    def seam_s(self, slot: int) -> float:
+        """Time that a vehicle's time stamps leave out of the window, or, negative, tell twice.
+
+        A clock that is set does that; a link that gets slow does not. By its fastest stream: NaN if that is too slow to
+        tell, or has not been heard for a whole window.
+        """
+        whole = np.flatnonzero(self.span_s()[:, slot] >= self.window_s)
+        rate_hz = self.usual_rate[whole, slot]
+        if not len(whole) or not np.nanmax(rate_hz, initial=0.0) >= SEAM_HZ:
+            return math.nan
+        k = int(whole[np.nanargmax(rate_hz)])
+        return self.window_s - float(self._count[k, :, slot].sum() / self.usual_rate[k, slot])
 
     def gap_s(self) -> F8:
         """The longest interval in the window."""

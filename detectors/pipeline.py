@@ -23,12 +23,13 @@ from watchkeeper.detectors.alarms import CLEARED, AlarmBook, AlarmEvent
 from watchkeeper.detectors.arrivals import Arrivals, single
 from watchkeeper.detectors.base import Detector, Evidence, PlaceDetector, Window
 from watchkeeper.detectors.catalog import REGISTRY
+from watchkeeper.detectors.gateways import Gateways
 from watchkeeper.detectors.incidents import INCIDENT, Incidents
 from watchkeeper.detectors.link import LinkDetector
 from watchkeeper.detectors.subjects import Pairs, Places, Subjects, Vehicles
 from watchkeeper.detectors.watch import Watch
 from watchkeeper.detectors.window import Block, Pending, samples_of
-from watchkeeper.streams.batch import I4, Batch, Columns
+from watchkeeper.streams.batch import Batch, Columns
 from watchkeeper.streams.check import OK, REASONS, check, wrap
 from watchkeeper.streams.eventtime import ACCEPT, LATE, EventClock, HeldSample, Verdict, closed_tick
 from watchkeeper.streams.fleet import Fleet
@@ -74,12 +75,18 @@ class Pipeline:
         )
         self.incidents = None if links is None else Incidents(config, self.fleet, links, self.book)
         self._pending = {kind: Pending(kind) for kind in Kind}
-        self._vias: dict[str, int] = {}
+        self._gateways = Gateways()
+        self._declare()
         # the last tick that ran, and the last that the samples themselves have closed (advance() may be ahead)
         self._done = self._stream_done = NEVER
         self._away = False
         self._last_t = -np.inf
         self._evict_at = -np.inf
+
+    def _declare(self) -> None:
+        """Make the vehicles and gateways known that the configuration names, heard or not."""
+        self.fleet.declare(self.config.topology)
+        self._gateways.know(self.fleet.declared.gateways, self.config.limits.max_gateways)
 
     # -- what drives it -------------------------------------------------------------------------------------
 
@@ -145,7 +152,8 @@ class Pipeline:
         if batch.callsigns:
             fleet.call(batch.callsigns)
         slot = fleet.expect(slot_of_vid, cols.vid, cols.t)
-        block = Block(slot, self._via(batch, cols.via), cols.t, wrap(kind, cols.data))
+        self._gateways.know(batch.vias, self.config.limits.max_gateways)
+        block = Block(slot, self._gateways.translate(batch.vias, cols.via), cols.t, wrap(kind, cols.data))
         if (full := slot < 0).any():
             self._drop(kind, Drop.FLEET_FULL, int(full.sum()))
             block = block.take(np.flatnonzero(~full))
@@ -155,17 +163,6 @@ class Pipeline:
             block = block.take(slice(room))
         self.samples[kind.word] += len(block.t)
         self._pending[kind].add(block)
-
-    def _via(self, batch: Batch, via: I4) -> I4:
-        if not batch.vias:
-            return via
-        known, limit = self._vias, self.config.limits.max_gateways
-        for name in batch.vias:
-            if name not in known and len(known) < limit:
-                known[name] = len(known)
-        numbers = np.array([known.get(name, -1) for name in batch.vias] + [-1], np.int32)
-        mapped: I4 = numbers[via]  # -1 picks the last entry: none
-        return mapped
 
     def _feed_jump(self, batch: Batch, arrivals: Arrivals, verdict: Verdict) -> list[AlarmEvent]:
         """A batch in which time itself jumped: sample by sample, because order matters now and it is rare."""
@@ -246,6 +243,8 @@ class Pipeline:
         for rows in samples.values():
             self.fleet.ingest(rows)
             self._last_t = max(self._last_t, float(rows.t.max()))
+        if self.fleet.declared.any:
+            self.fleet.declared.expect(t, self.fleet.high)
         window = Window(t, samples)
         evidence = [found for detector in self.detectors for found in detector.step(window)]
         if self._on_evidence is not None:
@@ -261,7 +260,7 @@ class Pipeline:
             events += self._evict(t)
             self._evict_at = t + EVICT_EVERY_S
         if self.incidents is not None:
-            events += self.incidents.step(t, events, list(self._vias))
+            events += self.incidents.step(t, events, self._gateways.number)
         self.ticks += 1
         events.sort(key=lambda e: (e.t, e.kind, e.subjects, e.t_raised))
         return events
@@ -300,8 +299,8 @@ class Pipeline:
 
     @property
     def gateways(self) -> list[str]:
-        """The gateways that samples came through, in the order in which they were first heard of."""
-        return list(self._vias)
+        """The gateways that are declared, then those that samples came through, in the order of their numbers."""
+        return list(self._gateways.number)
 
     @property
     def pending(self) -> int:
@@ -313,6 +312,7 @@ class Pipeline:
         found = {f"{d.name}_{key}": value for d in self.detectors for key, value in d.gauges().items()}
         if self.incidents is not None:
             found |= {f"incident_{key}": value for key, value in self.incidents.gauges().items()}
+            found |= {f"topology_{key}": value for key, value in self.incidents.network.gauges().items()}
         for kind, watch in self._watches.items():
             scores = watch.scores[np.isfinite(watch.scores)]
             for q in (0.5, 0.95, 0.99):
@@ -324,6 +324,7 @@ class Pipeline:
     def retune(self, config: Config) -> None:
         """Take new thresholds without losing state. Sizes, ticks and the set of detectors stay as they are."""
         self.config = config
+        self._declare()
         self.clock.retune(config.time)
         self.book.retune(config.alarms)
         for detector in self.detectors:
@@ -342,7 +343,7 @@ class Pipeline:
             "evict_at": self._evict_at,
             "fleet": self.fleet.snapshot(),
             "pending": {kind.word: pending.snapshot() for kind, pending in self._pending.items()},
-            "vias": list(self._vias),
+            "vias": self.gateways,
             "detectors": {d.name: d.snapshot() for d in self.detectors},
             "watches": {kind: watch.snapshot() for kind, watch in self._watches.items()},
             "alarms": list(self.book.active.values()),
@@ -362,7 +363,8 @@ class Pipeline:
         self.fleet.restore(state["fleet"])
         for kind, pending in self._pending.items():
             pending.restore(state["pending"][kind.word])
-        self._vias = {name: i for i, name in enumerate(state["vias"])}
+        self._gateways = Gateways(state["vias"])
+        self._declare()
         for detector in self.detectors:
             if detector.name in state["detectors"]:
                 detector.restore(state["detectors"][detector.name])
@@ -373,7 +375,7 @@ class Pipeline:
             if event.kind in self._watches:
                 self.book.adopt(event)
         if self.incidents is not None:
-            self.incidents.reopen(state["alarms"])
+            self.incidents.reopen(state["alarms"], self._gateways.number)
         self._away = True
 
     def restore_alarms(self, events: Iterable[AlarmEvent]) -> None:
@@ -392,4 +394,4 @@ class Pipeline:
             if isinstance(maker := makers[kind], PlaceDetector):
                 maker.adopt(subjects[0], event.t_onset, event.t, event.evidence)
         if self.incidents is not None:
-            self.incidents.reopen(last.values())
+            self.incidents.reopen(last.values(), self._gateways.number)

@@ -3,6 +3,9 @@
 Each watched stream (kind and vehicle) has a usual interval between samples, learned as an exponential average
 while it speaks. At each tick, silence lasts since the last sample; it is anomalous when it exceeds both
 `min_silence_s` and `factor` usual intervals. Score = silence / limit, threshold 1; causes name the streams.
+
+A stream that is declared (`[topology]`) need not have spoken: unheard since the start, its limit is `topology.wait_s`.
+Where anything is declared the evidence says how many of the streams named were never heard at all.
 """
 
 from __future__ import annotations
@@ -54,7 +57,12 @@ class Silence:
     def _score(self, t: float) -> list[Evidence]:
         cfg, fleet = self._config, self._fleet
         n = fleet.high
-        kinds = [(i, kind) for i, kind in enumerate(self._kinds) if fleet.count[kind, :n].any()]
+        declared = fleet.declared
+        kinds = [
+            (i, kind)
+            for i, kind in enumerate(self._kinds)
+            if fleet.count[kind, :n].any() or declared.streams[kind, :n].any()
+        ]
         if not kinds:
             self._silent = 0
             return []
@@ -63,16 +71,21 @@ class Silence:
         silence_s = np.zeros(n)
         bits = np.zeros(n, np.int64)
         watched = np.zeros(n, bool)
+        never = np.zeros(n)
         for i, kind in kinds:
             spoke = fleet.count[kind, :n] >= cfg.min_samples
+            awaited = declared.streams[kind, :n] & ~spoke
             last_t = fleet.last_t[kind, :n]
+            last_t = np.where(awaited, np.fmax(last_t, declared.since_t[:n]), last_t)
             since = t - last_t - np.maximum(0.0, back_t - np.maximum(last_t, left_t))
             limit = np.maximum(cfg.min_silence_s, cfg.factor * np.nan_to_num(self._interval_s[kind, :n]))
-            ratio = np.where(spoke, since / limit, 0.0)
+            limit = np.where(awaited, declared.wait_s, limit)
+            ratio = np.where(spoke | awaited, since / limit, 0.0)
             silence_s = np.where(ratio > score, since, silence_s)
             score = np.maximum(score, ratio)
             bits |= (ratio >= 1.0).astype(np.int64) << i
-            watched |= spoke
+            never += (ratio >= 1.0) & (fleet.count[kind, :n] == 0)
+            watched |= spoke | awaited
         slots = np.flatnonzero(watched).astype(np.int32)
         self._silent = int((bits > 0).sum())
         if not len(slots):
@@ -87,7 +100,7 @@ class Silence:
                 score=score[slots],
                 threshold=np.ones(rows),
                 severity=np.ones(rows, np.uint8),
-                numbers={"silence_s": silence_s[slots]},
+                numbers={"silence_s": silence_s[slots], **({"never_heard": never[slots]} if declared.any else {})},
                 causes=tuple(kind.word for kind in self._kinds),
                 cause_bits=bits[slots],
             )

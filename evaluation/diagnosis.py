@@ -41,6 +41,7 @@ examples:
   watchkeeper evaluate diagnosis --episodes 1000 --seed 2026 --out metrics.json --report diagnosis.html
   watchkeeper evaluate diagnosis --devices 4 20 --agents watchkeeper,random
   watchkeeper evaluate diagnosis --streamed --episodes 200 --clean 50     through the whole pipeline
+  watchkeeper evaluate diagnosis --streamed --no-port-reports             gateways that say nothing of their ports
 
 docs/evaluate-diagnosis.md defines every figure. A file name of - is standard output. Needs the extra `gym`.
 exit codes: 0 good, 1 failed, 2 usage
@@ -64,6 +65,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--devices", type=int, nargs=2, default=(4, 200), metavar=("MIN", "MAX"), help="sizes of the networks (4 200)"
     )
     parser.add_argument("--streamed", action="store_true", help="faults in telemetry that runs through the pipeline")
+    parser.add_argument(
+        "--no-port-reports", action="store_true", help="streamed: nobody reports on ports or itself or answers pings"
+    )
     parser.add_argument("--clean", type=int, default=50, metavar="N", help="streamed episodes without a fault (50)")
     parser.add_argument("--agents", metavar="A,B", help="some of: watchkeeper, scan everything, nearest alarm, random")
     parser.add_argument("--out", type=Path, metavar="METRICS.json", help="summaries and every episode as JSON")
@@ -78,6 +82,8 @@ def main(args: argparse.Namespace, shown: Callable[..., Any]) -> int:  # noqa: A
     if (args.plot or args.report) and importlib.util.find_spec("matplotlib") is None:
         return _fail('--plot and --report need matplotlib: pip install "watchkeeper[plots]"')
     args.episodes = args.episodes or (STREAMED_EPISODES if args.streamed else EPISODES)
+    if args.no_port_reports and not args.streamed:
+        return _fail("--no-port-reports: only with --streamed", 2)
     if args.streamed:
         return _streamed(args)
     if importlib.util.find_spec("gymnasium") is None:
@@ -98,18 +104,20 @@ def main(args: argparse.Namespace, shown: Callable[..., Any]) -> int:  # noqa: A
 
 
 def _streamed(args: argparse.Namespace) -> int:
-    tasks = [StreamedTask(args.seed, i, True) for i in range(args.episodes)]
-    tasks += [StreamedTask(args.seed, i, False) for i in range(args.clean)]
+    mute = args.no_port_reports
+    tasks = [StreamedTask(args.seed, i, True, mute) for i in range(args.episodes)]
+    tasks += [StreamedTask(args.seed, i, False, mute) for i in range(args.clean)]
     played = counted(stream, tasks, "streaming", jobs=args.jobs or (2 if len(tasks) > 20 else 1), hidden=args.quiet)
     summary = CompetitionEvaluator(p.metrics for p in played if p.metrics is not None).compute_summary()
     found = figures(played)
-    settings = {"episodes": args.episodes, "clean": args.clean, "seed": args.seed}
+    settings = {"episodes": args.episodes, "clean": args.clean, "seed": args.seed, "port_reports": not mute}
     if args.out:
         content = {"settings": settings, "summary": summary, "streamed": msgspec.to_builtins(found)}
         content["look_alikes"] = msgspec.to_builtins(report.look_alikes(played))
         write_json(args.out, content | {"episodes": msgspec.to_builtins(played)})
     tables = [report.agents_table({"streamed": summary}), report.streamed_table(found), *_details(summary, played)]
-    _show(args, tables, summary, f"{args.episodes:,} streamed episodes, seed {args.seed}")
+    silent = ", no port reports" if mute else ""
+    _show(args, tables, summary, f"{args.episodes:,} streamed episodes, seed {args.seed}{silent}")
     return 0
 
 

@@ -57,6 +57,8 @@ class SimulatedTools:
             readings[target] |= self._scan(target)
         elif tool is Tool.INTERFACES:
             readings |= {peer: self._port(target, peer) for peer in self._peers(target)}
+        elif tool is Tool.DISCOVER:
+            readings |= {child: {"heard": self._heard(child)} for child in self._network.topology.children[target]}
         neighbours = () if tool is Tool.STATUS else self._neighbours(target)
         return Report(tool, target, readings, neighbours)
 
@@ -111,19 +113,24 @@ class SimulatedTools:
         outer = device if network.topology.parent.get(device) == peer else peer
         here = outer == fault.device
         form = fault.form if here else None
-        heard = float(rng.normal(1.0, 0.1))
-        if form in STOPPING:
-            heard = abs(float(rng.normal(0.0, 0.05)))
-        elif form is Form.LOSS:
-            heard *= 1.0 - fault.size
+        heard = self._heard(outer)
         carrier = (form is not Form.CUT) != (rng.random() < LAMP_WRONG)
         return {
             "carrier": float(carrier),
-            "heard": max(heard, 0.0),
+            "heard": heard,
             "filtered": float(rng.poisson(12.0 if form is Form.BLOCKED else 0.02)),
             "errors": float(rng.exponential(0.005)) + (fault.size * 0.5 if form is Form.LOSS else 0.0),
             "backlog_s": float(rng.exponential(0.008)) + (fault.size * 0.5 if form is Form.LATENCY else 0.0),
         }
+
+    def _heard(self, outer: str) -> float:
+        """Traffic over the uplink of a device, over what is usual."""
+        fault = self._network.fault
+        form = fault.form if outer == fault.device else None
+        if form in STOPPING:
+            return abs(float(self._rng.normal(0.0, 0.05)))
+        heard = float(self._rng.normal(1.0, 0.1)) * (1.0 - fault.size if form is Form.LOSS else 1.0)
+        return max(heard, 0.0)
 
     # -- inside a device ------------------------------------------------------------------------------------
 

@@ -114,6 +114,7 @@ def streamed_table(f: StreamedFigures) -> Table:
         ["fault to incident, median [s]", figure(f.alarmed_median_s)],
         ["fault to right diagnosis, median [s]", figure(f.found_median_s)],
         ["fault to right diagnosis, 95th percentile [s]", figure(f.found_p95_s)],
+        ["truth among the diagnosis and its alternatives", figure(f.named_share)],
         ["faults without an incident", figure(f.no_incident)],
         ["faults with more than one incident", figure(f.more_than_one_incident)],
         ["episodes without a fault", figure(f.clean_episodes)],

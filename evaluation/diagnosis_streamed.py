@@ -2,7 +2,8 @@
 
 Drones fly behind gateways; at some time one fault begins. Alarms, incident and diagnosis are the pipeline's own:
 nothing here asks a tool. The diagnosis that stands 30 s after the fault is the answer. Episodes without a fault must
-stay without an incident.
+stay without an incident. In `mute` episodes no device reports on its ports or itself, and none answers pings: some
+faults are then the same telemetry, and what counts besides is whether the truth is among the diagnosis's alternatives.
 """
 
 from __future__ import annotations
@@ -45,6 +46,7 @@ class StreamedTask(msgspec.Struct, frozen=True):
     seed: int
     number: int
     faulty: bool
+    mute: bool = False
 
 
 class Streamed(msgspec.Struct, frozen=True):
@@ -58,6 +60,8 @@ class Streamed(msgspec.Struct, frozen=True):
     """From the fault to the diagnosis that is right and stays so."""
     alarmed_s: float | None
     """From the fault to the first incident."""
+    named: bool = False
+    """Whether the truth is the diagnosis that stands or one of its alternatives."""
 
 
 def stream(task: StreamedTask) -> Streamed:
@@ -68,10 +72,10 @@ def stream(task: StreamedTask) -> Streamed:
     t_fault_s = float(rng.uniform(*T_FAULT_S))
     seconds = t_fault_s + ANSWER_S
     drawn = int(rng.integers(2**31))
-    healthy = network_source(drawn, vehicles, gateways, seconds, None)
+    healthy = network_source(drawn, vehicles, gateways, seconds, None, mute=task.mute)
     topology = topology_of(healthy)
     form, fault = draw_fault(rng, topology, t_fault_s) if task.faulty else (None, None)
-    source = network_source(drawn, vehicles, gateways, seconds, fault)
+    source = network_source(drawn, vehicles, gateways, seconds, fault, mute=task.mute)
     began_s = perf_counter()
     events = run(source, seconds)
     wall_s = perf_counter() - began_s
@@ -92,8 +96,18 @@ def stream(task: StreamedTask) -> Streamed:
     log.steps = len(log.calls) + 1
     alarmed_s = min((e.t_raised for e in own), default=math.nan) - T0 - t_fault_s
     return Streamed(
-        "streamed", form.word, episode_metrics(log), incidents, found_s, None if math.isnan(alarmed_s) else alarmed_s
+        agent="streamed",
+        form=form.word,
+        metrics=episode_metrics(log),
+        incidents=incidents,
+        found_s=found_s,
+        alarmed_s=None if math.isnan(alarmed_s) else alarmed_s,
+        named=standing is not None and truth in _answers(standing),
     )
+
+
+def _answers(diagnosis: dict[str, Any]) -> list[tuple[str, str]]:
+    return [(answer["type"], answer["location"]) for answer in (diagnosis, *diagnosis["alternatives"])]
 
 
 def run(source: NetworkSource, seconds: float) -> list[AlarmEvent]:
@@ -160,6 +174,7 @@ class StreamedFigures(msgspec.Struct, frozen=True):
     clean_episodes: int
     clean_incidents: int
     no_incident: int
+    named_share: float | None
     more_than_one_incident: int
     alarmed_median_s: float | None
     found_median_s: float | None
@@ -177,6 +192,7 @@ def figures(played: Sequence[Streamed]) -> StreamedFigures:
         clean_episodes=len(clean),
         clean_incidents=sum(p.incidents for p in clean),
         no_incident=sum(p.incidents == 0 for p in faulty),
+        named_share=sum(p.named for p in faulty) / len(faulty) if faulty else None,
         more_than_one_incident=sum(p.incidents > 1 for p in faulty),
         alarmed_median_s=float(np.median(alarmed)) if alarmed else None,
         found_median_s=float(np.median(found)) if found else None,

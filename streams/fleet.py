@@ -1,8 +1,8 @@
 """The fleet: one row ("slot") per vehicle in preallocated arrays, and ring buffers of its recent samples.
 
-Written by the pipeline only (`slot_for`, `expect`, `ingest`, `forget`), read by every detector. All times are event
-time. Memory is reserved for `max_vehicles` at the start but touched only where there are vehicles: slots are handed
-out lowest first, so a small fleet stays small.
+Written by the pipeline only (`slot_for`, `expect`, `ingest`, `forget`, `declare`), read by every detector. All times
+are event time. Memory is reserved for `max_vehicles` at the start but touched only where there are vehicles: slots are
+handed out lowest first, so a small fleet stays small.
 """
 
 from __future__ import annotations
@@ -15,7 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from watchkeeper.config.schema import FleetLimits
+from watchkeeper.config.topology import UNDECLARED, Topology
 from watchkeeper.streams.batch import F8, I4, I8, Bool
+from watchkeeper.streams.declared import SENT_BY_VEHICLES, Declared
 from watchkeeper.streams.kernels import njit
 from watchkeeper.streams.messages import COLUMN, FIELDS, Kind
 
@@ -64,7 +66,8 @@ class Fleet:
 
     `last_t[kind, slot]` is the newest sample's time (-inf: never), `count[kind, slot]` how many there were.
     `value[kind][field, slot]` is the newest value that was present and `value_t` when it was measured, so a
-    report without a speed does not erase the speed known from the report before.
+    report without a speed does not erase the speed known from the report before. `declared` is what the configuration
+    says about the slots.
     """
 
     def __init__(self, limits: FleetLimits) -> None:
@@ -90,6 +93,7 @@ class Fleet:
         # slots below `high` have been used at some time; freed ones wait in a heap so that low slots come first
         self.high = 0
         self._free: list[int] = []
+        self.declared = Declared(UNDECLARED, capacity)
 
     def __len__(self) -> int:
         return len(self.slot_of)
@@ -141,6 +145,20 @@ class Fleet:
         _expect(slot_of_vid, vid, t, self.expected_t, slot)
         return slot
 
+    def declare(self, topology: Topology) -> None:
+        """Take a declaration instead of any before: its vehicles get slots, and all that have one are looked at."""
+        since_t = self.declared.since_t
+        self.declared = Declared(topology, self.capacity)
+        if not self.declared.any:
+            return
+        for name in self.declared.by_name:
+            self.slot_for(name)
+        heard = set(np.flatnonzero(self.count[SENT_BY_VEHICLES, : self.high].any(axis=0)).tolist())
+        for name, slot in self.slot_of.items():
+            if slot in heard or name in self.declared.by_name:
+                self.declared.meet(slot, name)
+        self.declared.since_t = np.where(self.declared.named, since_t, np.nan)
+
     def ingest(self, samples: Samples) -> None:
         """Take in one window of one kind."""
         kind = samples.kind
@@ -151,18 +169,26 @@ class Fleet:
         )  # fmt: skip
         if ring is not None:
             _push(samples.slot, samples.t, samples.data, ring.t, ring.data, ring.count)
+        if self.declared.any and kind in SENT_BY_VEHICLES:
+            for slot in self.declared.strangers(samples.slot):
+                self.declared.meet(slot, self.ids[slot])
 
     def idle(self, t: float) -> I4:
-        """Vehicles whose last sample is older than `evict_idle_s` at time t, or that never had one in that time."""
+        """Vehicles whose last sample is older than `evict_idle_s` at time t, or that never had one in that time.
+
+        Those declared by name stay: that they are not heard is news.
+        """
         heard = self.last_t[:, : self.high].max(axis=0)
         heard = np.where(heard > -np.inf, heard, self.expected_t[: self.high])
         used = np.array([name != "" for name in self.ids[: self.high]], bool)
-        return np.flatnonzero(used & (heard < t - self.evict_idle_s)).astype(np.int32)
+        old = used & ~self.declared.kept[: self.high] & (heard < t - self.evict_idle_s)
+        return np.flatnonzero(old).astype(np.int32)
 
     def forget(self, slots: I4, t: float) -> None:
         """Erase what is known of these vehicles; slots with nothing newer than t on the way become free."""
         self.last_t[:, slots] = -np.inf
         self.count[:, slots] = 0
+        self.declared.forget(slots)
         for kind in Kind:
             self.value[kind][:, slots] = np.nan
             self.value_t[kind][:, slots] = -np.inf
@@ -199,10 +225,11 @@ class Fleet:
             "away": list(self.away),
             "expected_t": self.expected_t[:h],
             "kinds": kinds,
+            "since_t": self.declared.since_t[:h] if self.declared.any else None,
         }
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Take over a snapshot of a fleet of the same capacity; the rings start empty."""
+        """Take over a snapshot of a fleet of the same capacity; the rings start empty. Declare again after it."""
         h = len(state["ids"])
         self.high = h
         for slot, name in enumerate(state["ids"]):
@@ -219,6 +246,9 @@ class Fleet:
             self.count[kind, rows] = saved["count"]
             self.value[kind][:, rows] = saved["value"]
             self.value_t[kind][:, rows] = saved["value_t"]
+        self.declared.since_t[:] = np.nan
+        if (since_t := state.get("since_t")) is not None:
+            self.declared.since_t[:h] = since_t
 
 
 @njit(cache=True)

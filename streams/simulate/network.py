@@ -1,8 +1,8 @@
 """Drones behind gateways behind a broker, and one fault somewhere in between: telemetry for the diagnosis to explain.
 
 The drones are those of `simulate drones`. Gateways, the broker's host and the vehicles also report on their ports, as
-samples of the stream `link` every REPORT_S (docs/messages.md); `via` names the gateway. Everything arrives through the
-network as it is then: reports from behind a cut do not come, a slow link delays them too.
+samples of the stream `link` every REPORT_S (docs/messages.md), unless all are mute; `via` names the gateway. Everything
+arrives through the network as it is then: reports from behind a cut do not come, a slow link delays them too.
 
 Fault forms are those of the diagnosis, by word. Latencies and clock errors stay below `time.lateness_s`: what is later
 than that never gets past the pipeline's own clock.
@@ -52,9 +52,10 @@ class NetworkSource:
     """Drones and the devices between them and us: the Source for the arrival queue."""
 
     def __init__(
-        self, drones: DroneSource, gateway_of: list[str], rng: np.random.Generator, fault: NetworkFault | None
-    ) -> None:
-        self._drones, self._rng, self._fault = drones, rng, fault
+        self, drones: DroneSource, gateway_of: list[str], rng: np.random.Generator, fault: NetworkFault | None,
+        *, mute: bool,
+    ) -> None:  # fmt: skip
+        self._drones, self._rng, self._fault, self._mute = drones, rng, fault, mute
         self._vehicles = list(drones.names)
         self.parent = dict(zip(self._vehicles, gateway_of, strict=True))
         self.parent |= dict.fromkeys(sorted(set(gateway_of)), BROKER)
@@ -94,7 +95,7 @@ class NetworkSource:
     def second(self, s: int) -> list[Chunk]:
         """See arrival.Source."""
         chunks = [self._spoof.apply(self._hurt(chunk)) for chunk in self._drones.second(s)]
-        return [*chunks, self._reports(s)]
+        return chunks if self._mute else [*chunks, self._reports(s)]
 
     # -- what the fault does to samples ---------------------------------------------------------------------
 
@@ -207,13 +208,13 @@ def _misread(form: str, chunk: Chunk, rows: I8) -> None:
 
 
 def network_source(
-    seed: int, vehicles: int, gateways: int, seconds: float, fault: NetworkFault | None
+    seed: int, vehicles: int, gateways: int, seconds: float, fault: NetworkFault | None, *, mute: bool = False
 ) -> NetworkSource:
-    """The drones of a seed, dealt out to gateways."""
+    """The drones of a seed, dealt out to gateways; where all are `mute` nobody reports on ports or answers pings."""
     sim = simulate("drones", seed=seed, vehicles=vehicles, seconds=seconds, rate_hz=IMU_RATE_HZ, faults=False)
     rng = np.random.default_rng((seed, 77))
     gateway_of = [f"gw-{1 + i % gateways}" for i in range(vehicles)]
-    return NetworkSource(sim.drone_source(), gateway_of, rng, fault)
+    return NetworkSource(sim.drone_source(), gateway_of, rng, fault, mute=mute)
 
 
 def network_batches(source: NetworkSource, seconds: float, t0: float = T0) -> Iterator[Batch]:

@@ -9,11 +9,12 @@ import msgspec
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from watchkeeper.config.detectors import Detectors, Zone
+from watchkeeper.config.detectors import Zone
 from watchkeeper.config.loader import RISING, SECTIONS, SETTINGS, ConfigError, Problem, env_name, load
 from watchkeeper.config.reference import config_toml, toml_value
 from watchkeeper.config.schema import Config, Source
 from watchkeeper.config.section import Setting, columns
+from watchkeeper.config.topology import DeclaredVehicles
 
 TEXT = st.text(st.characters(codec="utf-8", exclude_categories=("Cc",)), max_size=12)
 PREFIX = st.from_regex(r"\A[a-z]{1,5}(/[a-z]{1,5})?\Z")
@@ -41,6 +42,8 @@ def good(setting: Setting) -> st.SearchStrategy[Any]:
         return st.lists(zones(), max_size=3).map(tuple)
     if setting.table is Source:
         return st.lists(sources(), max_size=3).map(tuple)
+    if setting.table is DeclaredVehicles:
+        return declared_vehicles()
     one = st.sampled_from(setting.choices) if setting.choices else TEXT
     return st.lists(one, max_size=4).map(tuple) if setting.kind is tuple else one
 
@@ -62,9 +65,22 @@ def sources(draw: st.DrawFn) -> dict[str, Any]:
 
 
 @st.composite
+def declared_vehicles(draw: st.DrawFn) -> tuple[dict[str, Any], ...]:
+    # every vehicle in one table, and no gateway called like one
+    names = draw(st.lists(TEXT.filter(str.strip).map("v{}".format), max_size=6, unique=True))
+    return tuple(
+        {"names": part, "gateway": draw(HOST), "sensors": draw(st.lists(st.sampled_from(("gps", "imu")), max_size=2))}
+        for part in (names[:2], names[2:])
+        if part
+    )
+
+
+@st.composite
 def configs(draw: st.DrawFn) -> Config:
     values = {key: draw(good(setting)) for key, setting in SETTINGS.items()}
     assume(not f"{values['topics.output']}/".startswith(f"{values['topics.telemetry']}/"))
+    values["fleet.max_vehicles"] = max(values["fleet.max_vehicles"], 6)
+    values["limits.max_gateways"] = max(values["limits.max_gateways"], 2)
     for chain in RISING:
         drawn = sorted(values[key] for key in chain)
         for key, value in zip(chain, drawn, strict=True):
@@ -84,9 +100,10 @@ def nested(values: dict[str, Any]) -> dict[str, Any]:
     return tree
 
 
-def without_zones(detectors: Detectors) -> Detectors:
-    conflict = msgspec.structs.replace(detectors.conflict, zones=())
-    return msgspec.structs.replace(detectors, conflict=conflict)
+def without_tables(config: Config) -> Config:
+    replace = msgspec.structs.replace
+    detectors = replace(config.detectors, conflict=replace(config.detectors.conflict, zones=()))
+    return replace(config, sources=(), topology=replace(config.topology, vehicles=()), detectors=detectors)
 
 
 def load_text(text: str) -> Config:
@@ -112,7 +129,7 @@ def test_any_valid_configuration_survives_toml(config: Config) -> None:
 @settings(max_examples=60, deadline=None)
 @given(configs())
 def test_any_valid_configuration_survives_the_environment(config: Config) -> None:
-    config = msgspec.structs.replace(config, sources=(), detectors=without_zones(config.detectors))
+    config = without_tables(config)
     env = {}
     for key in (key for key, setting in SETTINGS.items() if setting.table is None):
         value: Any = config

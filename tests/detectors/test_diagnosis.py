@@ -95,6 +95,17 @@ def test_a_ping_tells_a_slow_link_from_a_wrong_clock() -> None:
     assert (found.type, found.location) == ("misconfiguration", "a")
 
 
+def test_discover_tells_a_missing_vehicle_from_a_silent_gateway() -> None:
+    # of two vehicles of three: one is missing, or the gateway is and an alarm has not risen yet
+    for answer, best in (({"heard": 0.0}, "a"), ({"heard": 1.0}, "gw-1")):
+        case = Investigation(network(), [Symptom("a/gps", "silence", 1.0), Symptom("b/gps", "silence", 1.0)])
+        readings = {"gw-1": {"answered": 1.0 if best == "a" else 0.0}, "a": answer, "b": {"heard": 1.0}}
+        case.learn(Tool.DISCOVER, "gw-1", Report(Tool.DISCOVER, "gw-1", readings))
+        found = case.diagnosis()
+        assert found is not None
+        assert found.location in (best, f"{best}~gw-1", f"broker~{best}")
+
+
 def test_a_diagnosis_names_evidence_and_rivals() -> None:
     found = investigate(Answers(), network(), [Symptom("a/gps", "gps", 1.0)]).diagnosis()
     assert found is not None

@@ -84,6 +84,7 @@ def test_the_command_writes_table_json_picture_and_page(tmp_path: Path, capsys: 
     [
         (["--devices", "3", "20"], "--devices 3 20: expected 4"),
         (["--agents", "nobody"], "'nobody' is none of watchkeeper"),
+        (["--no-port-reports"], "--no-port-reports: only with --streamed"),
     ],
 )
 def test_wrong_arguments_are_usage_errors(words: list[str], problem: str, capsys: pytest.CaptureFixture[str]) -> None:

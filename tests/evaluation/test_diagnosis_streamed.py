@@ -19,7 +19,8 @@ from watchkeeper.evaluation.diagnosis_streamed import (
     stream,
     topology_of,
 )
-from watchkeeper.streams.simulate.network import network_source
+from watchkeeper.streams.messages import COLUMN, Kind
+from watchkeeper.streams.simulate.network import network_batches, network_source
 
 TRUTH = ("device_failure", "uav-1")
 
@@ -51,6 +52,7 @@ def test_figures_by_hand() -> None:
     made = stream(StreamedTask(5, 0, True))
     clean = [Streamed("streamed", "none", None, n, None, None) for n in (0, 2)]
     f = figures([made, *clean])
+    assert f.named_share == float(made.named) == 1.0
     assert (f.episodes, f.clean_episodes, f.clean_incidents, f.no_incident) == (1, 2, 2, 0)
     assert f.found_median_s == f.found_p95_s == made.found_s
     assert figures(clean).found_median_s is None
@@ -78,6 +80,23 @@ def test_a_few_episodes_are_solved_in_time_and_clean_ones_stay_quiet() -> None:
     assert s["redundancy_rate"] == 0.0
     assert all(p.found_s is None or 0.0 < p.found_s <= ANSWER_S for p in played)
     assert sum(stream(StreamedTask(21, i, False)).incidents for i in range(3)) == 0
+
+
+def test_without_port_reports_the_truth_is_still_among_the_answers() -> None:
+    played = [stream(StreamedTask(21, i, True, mute=True)) for i in range(6)]
+    f = figures(played)
+    assert f.named_share is not None
+    assert f.named_share >= 5 / 6
+    assert stream(StreamedTask(21, 0, False, mute=True)).incidents == 0
+
+
+def test_a_mute_network_sends_nothing_but_its_streams_and_our_own_latencies() -> None:
+    carrier = COLUMN[Kind.LINK]["carrier"]
+    for mute in (False, True):
+        batches = list(network_batches(network_source(1, 3, 1, 9.0, None, mute=mute), 9.0))
+        links = [batch.kinds[Kind.LINK].data for batch in batches if Kind.LINK in batch.kinds]
+        assert links
+        assert any(np.isfinite(data[carrier]).any() for data in links) is not mute
 
 
 @pytest.mark.long
