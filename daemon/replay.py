@@ -80,8 +80,9 @@ class Replay:
         spanned = self.t_first <= self.t_last
         infos = [source.info() for source in sources]
         # who is expected, and what became of them: only where somebody is
-        expected = pipeline.fleet.declared.any and pipeline.incidents is not None
-        network = {"topology": pipeline.incidents.network.listing(pipeline.watermark)} if expected else {}
+        network = {}
+        if pipeline.fleet.declared.any and pipeline.incidents is not None:
+            network["topology"] = pipeline.incidents.network.listing(pipeline.watermark)
         return {
             "inputs": [
                 {"path": str(i.path), "format": i.format, "bad_rows": i.bad_rows, "problems": i.problems} for i in infos
