@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PACKAGES := benchmarks config daemon detectors evaluation streams
 ARGS ?=
 
-.PHONY: demo test check bench data proofs reproduce docs clean
+.PHONY: demo test check bench data proofs reproduce docs dashboards clean
 
 demo: $(VENV)/ready ## broker, simulator, daemon and live alarms: make demo ARGS="--seconds 60"
 	$(BIN)/watchkeeper demo $(ARGS)
@@ -41,6 +41,9 @@ docs: $(VENV)/ready ## the reference pages that are generated from the code
 	$(BIN)/python -m watchkeeper.config.reference > docs/configuration.md
 	$(BIN)/python -m watchkeeper.streams.reference > docs/messages.md
 	$(BIN)/python -m watchkeeper.evaluation.attack_reference > docs/attacks.md
+
+dashboards: $(VENV)/ready ## Grafana's dashboards, generated from deploy/dashboards
+	$(BIN)/python deploy/dashboards/generate.py deploy/grafana/dashboards
 
 # The environment is made once and again whenever the project's metadata changes.
 $(VENV)/ready: pyproject.toml

@@ -39,6 +39,7 @@ SECTIONS: dict[str, None] = dict.fromkeys(
 # Keys whose values must not fall from left to right.
 RISING: tuple[tuple[str, ...], ...] = (
     ("broker.reconnect_min_s", "broker.reconnect_max_s"),
+    ("alertmanager.resend_s", "alertmanager.expire_s"),
     ("detectors.conflict.warning_s", "detectors.conflict.caution_s", "detectors.conflict.horizon_s"),
     ("detectors.intent.alert_n", "detectors.intent.alert_m"),
     ("detectors.intent.step_s", "detectors.intent.debounce.bridge_s"),
@@ -220,6 +221,10 @@ def _broken_rules(values: dict[str, Any], sources: dict[str, str], found: _Found
         limits = values["fleet.max_vehicles"], values["limits.max_gateways"]
         for value, message, allowed in clashes_between(values["topology.vehicles"], *limits):
             yield Problem(sources["topology.vehicles"], "topology.vehicles", _shown(value), message, allowed)
+    if not found.refused & {"webhooks"}:
+        names = [webhook["name"] for webhook in values["webhooks"] if "name" in webhook]
+        if len(set(names)) < len(names):
+            yield problem("webhooks", "two webhooks have one name", "a name of its own for each")
     if ca_file := values["broker.ca_file"]:
         try:
             Path(ca_file).open("rb").close()

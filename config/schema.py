@@ -1,7 +1,8 @@
 """The configuration, typed. One table of truth: each setting carries its default, range, unit and reason.
 
 `check-config`, the generated reference (docs/configuration.md) and `watchkeeper detectors` all read these
-annotations, so a limit is written once. Sections for detectors are in config/detectors.py.
+annotations, so a limit is written once. Sections for detectors are in config/detectors.py, for sinks besides MQTT in
+config/sinks.py.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from msgspec import field
 
 from watchkeeper.config.detectors import Detectors
 from watchkeeper.config.section import Flag, Section, about, tables, text
+from watchkeeper.config.sinks import Alertmanager, HomeAssistant, Webhook
 from watchkeeper.config.topology import Topology
 
 
@@ -246,6 +248,9 @@ class Config(Section, frozen=True):
         tuple[Source, ...],
         tables("receivers to listen to beside the broker; see docs/adapters/receivers.md", at_most=100),
     ] = ()
+    webhooks: Annotated[
+        tuple[Webhook, ...], tables("addresses that alarm events are posted to; see docs/sinks.md", at_most=20)
+    ] = ()
     broker: Broker = field(default_factory=Broker)
     topics: Topics = field(default_factory=Topics)
     time: Time = field(default_factory=Time)
@@ -256,6 +261,8 @@ class Config(Section, frozen=True):
     diagnosis: Diagnosis = field(default_factory=Diagnosis)
     topology: Topology = field(default_factory=Topology)
     sinks: Sinks = field(default_factory=Sinks)
+    alertmanager: Alertmanager = field(default_factory=Alertmanager)
+    home_assistant: HomeAssistant = field(default_factory=HomeAssistant)
     http: Http = field(default_factory=Http)
     log: Log = field(default_factory=Log)
     detectors: Detectors = field(default_factory=Detectors)

@@ -1,6 +1,6 @@
 """The daemon: builds the parts, runs them as one group of tasks, and brings them down in order.
 
-    transport, sources → Intake → Pump (decoder, pipeline) → AlarmPublisher → journal, terminal, MQTT
+    transport, sources → Intake → Pump (decoder, pipeline) → AlarmPublisher → journal, terminal, sinks, MQTT
     beside them: HTTP, snapshots, dead letters
 
 Start: take the state directory, restore the snapshot, let the journal correct its alarms, listen on HTTP, compile
@@ -26,7 +26,8 @@ from watchkeeper.config.schema import Config
 from watchkeeper.daemon import logs
 from watchkeeper.daemon.background import end, in_background
 from watchkeeper.daemon.deadletter import DeadLetters
-from watchkeeper.daemon.http import HttpServer
+from watchkeeper.daemon.home_assistant import HomeAssistantSink
+from watchkeeper.daemon.http import STUCK_S, HttpServer
 from watchkeeper.daemon.journal import Journal
 from watchkeeper.daemon.logs import kv
 from watchkeeper.daemon.metrics import Metrics
@@ -35,8 +36,10 @@ from watchkeeper.daemon.publish import AlarmPublisher, deliver_dead_letters, sta
 from watchkeeper.daemon.pump import Intake, Pump
 from watchkeeper.daemon.recovery import SNAPSHOT, Snapshots, recover
 from watchkeeper.daemon.reload import merge
+from watchkeeper.daemon.sinks import flush, make_sinks
 from watchkeeper.daemon.sources import LiveSource
 from watchkeeper.daemon.state import StateLock, fingerprint
+from watchkeeper.daemon.supervisor import Supervisor
 from watchkeeper.detectors.alarms import AlarmEvent
 from watchkeeper.detectors.pipeline import Pipeline
 from watchkeeper.detectors.warmup import warm_up
@@ -83,8 +86,12 @@ class App:
             on_disconnect=self._disconnected,
             will=Will(status_topic(config), status_payload("offline", self.version)),
         )
+        self.sinks = make_sinks(config, self._state_dir, self.journal)
+        self.publisher.listeners += [sink.put for sink in self.sinks]
+        self.home_assistant = HomeAssistantSink(config, self.version, self.pipeline, self._state_dir)
         self.sources = [LiveSource(source, config, self.intake.put) for source in config.sources]
         self.http = HttpServer(self) if config.http.enabled else None
+        self.supervisor = Supervisor()
         self.reloads: Counter[str] = Counter()
         self.pumping = False
         self._warm = False
@@ -151,6 +158,9 @@ class App:
                 group.create_task(self.publisher.run(self.transport), name="publisher"),
                 group.create_task(deliver_dead_letters(self.letters, self.transport, self.config), name="dead letters"),
                 group.create_task(ping_gateways(self.pipeline, self.transport, lambda: self.config), name="ping"),
+                group.create_task(self.home_assistant.run(self.transport), name="home assistant"),
+                *(group.create_task(sink.run(), name=sink.name) for sink in self.sinks),
+                group.create_task(self.supervisor.run(self._beats, self._status), name="supervisor"),
                 pump := group.create_task(self.pump.run(), name="pump"),
                 *(group.create_task(source.run(), name=source.source.url) for source in self.sources),
             ]
@@ -158,7 +168,9 @@ class App:
                 saving = self.snapshots.run(self.config.sinks.snapshot_s)
                 tasks.append(group.create_task(saving, name="snapshots"))
             self.pumping = True
+            self.supervisor.ready()
             await self._stopping.wait()
+            self.supervisor.stopping()
             self.pumping = False
             await self._drain(pump)
             await end(*tasks)
@@ -168,6 +180,7 @@ class App:
     def _connected(self) -> None:
         self.pump.online(True)
         self.publisher.connected()
+        self.home_assistant.connected()
 
     def _disconnected(self) -> None:
         self.pump.online(False)
@@ -182,12 +195,24 @@ class App:
             reasons.append(f"not connected to the broker {self.config.broker.url} {self.transport.last_error}".strip())
         return reasons
 
+    def _beats(self) -> bool:
+        return time.monotonic() - self.pump.beat_s < STUCK_S or not self.pumping
+
+    def _status(self) -> str:
+        state = ", ".join(self.not_ready()) or "watching"
+        return f"{state}: {len(self.pipeline.fleet)} vehicles, {len(self.pipeline.active)} active alarms"
+
     def reload(self) -> None:
         """Take the configuration anew; a bad one changes nothing."""
         if self._load is None:
             return
+        self.supervisor.reloading()
+        self._reload(self._load)
+        self.supervisor.ready()
+
+    def _reload(self, load: Callable[[], Config]) -> None:
         try:
-            config, changed, waiting = merge(self.config, self._load())
+            config, changed, waiting = merge(self.config, load())
         except ConfigError as error:
             self.reloads["refused"] += 1
             for problem in error.problems:
@@ -216,6 +241,7 @@ class App:
                 if self.snapshots is not None:
                     await self.snapshots.save()
                 await self.publisher.flush()
+                await flush(self.sinks)
                 await self.publisher.say_goodbye(self.transport)
         except TimeoutError:
             log.warning("stopped before everything was delivered", extra=kv(waiting=self.publisher.waiting))

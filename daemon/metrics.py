@@ -17,6 +17,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 
 from watchkeeper.daemon.deadletter import NO_STREAM
+from watchkeeper.daemon.metric_names import figure
 from watchkeeper.detectors.alarms import CLEARED, RAISED, UPDATED
 from watchkeeper.detectors.base import SEVERITIES
 from watchkeeper.detectors.catalog import REGISTRY
@@ -29,15 +30,9 @@ if TYPE_CHECKING:
 KINDS: tuple[str, ...] = (*(kind for detector in REGISTRY.values() for kind in detector.kinds), INCIDENT)
 STREAMS: tuple[str, ...] = (*(kind.word for kind in Kind), NO_STREAM)
 STATES: tuple[str, ...] = (RAISED, UPDATED, CLEARED)
-QUANTILES: dict[str, str] = {"p50": "0.5", "p95": "0.95", "p99": "0.99"}
-# The detectors speak of tcpa_s and dcpa_m, Prometheus spells its units out.
-UNITS: dict[str, str] = {"_s": "_seconds", "_m": "_meters", "_nm": "_nautical_miles"}
-RENAMED: dict[str, str] = {
-    "conflict_tcpa_min_s": "conflict_min_tcpa_seconds",
-    "conflict_dcpa_min_m": "conflict_min_dcpa_meters",
-}
+PERCENTILES: tuple[str, ...] = ("50", "95", "99")
 # Shown although the detector may be off: dashboards and rules ask for these two.
-NO_CONFLICT: dict[str, float] = dict.fromkeys(RENAMED, math.nan)
+NO_CONFLICT: dict[str, float] = dict.fromkeys(("conflict_tcpa_min_s", "conflict_dcpa_min_m"), math.nan)
 # From a message that is judged at once to a broker that is slow to confirm.
 LATENCY_BUCKETS_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 
@@ -48,7 +43,7 @@ class Metrics:
     def __init__(self, app: App) -> None:
         self.registry = CollectorRegistry()
         self.latency = Histogram(
-            "watchkeeper_latency_seconds",
+            "watchkeeper_alarm_latency_seconds",
             "From the arrival of the message that caused an alarm event to the broker's confirmation of the event",
             buckets=LATENCY_BUCKETS_S,
             registry=self.registry,
@@ -94,7 +89,7 @@ class _Reader(Collector):
         yield _gauge("queue_depth", "Messages waiting for the pipeline", len(intake))
         yield _total("queue_dropped", "Messages dropped unread because the queue was full", intake.dropped)
         t_max, watermark = pipeline.t_max, pipeline.watermark
-        yield _gauge("event_time_seconds", "Time of the newest sample, in its own clock", _finite(t_max))
+        yield _gauge("event_timestamp_seconds", "Time of the newest sample, in its own clock", _finite(t_max))
         lag = t_max - watermark if math.isfinite(t_max) and math.isfinite(watermark) else math.nan
         yield _gauge("watermark_lag_seconds", "Newest sample's time minus the end of the last tick that ran", lag)
         yield _gauge("pending_samples", "Samples waiting for their tick", pipeline.pending)
@@ -120,15 +115,32 @@ class _Reader(Collector):
     def _detectors(self) -> Iterator[Metric]:
         found = self._app.pipeline.gauges()
         scores = GaugeMetricFamily(
-            "watchkeeper_score", "Quantile of the scores of the last tick with evidence", labels=["kind", "quantile"]
+            "watchkeeper_score",
+            "Percentile of the scores of the last tick with evidence",
+            labels=["kind", "percentile"],
         )
         for kind in KINDS:
-            for word, quantile in QUANTILES.items():
-                scores.add_metric([kind, quantile], found.pop(f"{kind}_score_{word}", math.nan))
+            for percentile in PERCENTILES:
+                scores.add_metric([kind, percentile], found.pop(f"{kind}_score_p{percentile}", math.nan))
         yield scores
-        found = {**NO_CONFLICT, **found}
-        for name, value in sorted(found.items()):
-            yield _gauge(_with_unit(name), "A detector's figure at its last tick, see docs/metrics.md", value)
+        d = self._app.config.detectors
+        limits = {"conflict": d.conflict.probability, "gps_imu": d.gps_imu.threshold}
+        limits["gnss_interference"] = d.gnss_interference.share
+        threshold = GaugeMetricFamily(
+            "watchkeeper_score_threshold", "Scores from here on count towards an alarm", labels=["kind"]
+        )
+        for kind in KINDS[:-1]:
+            threshold.add_metric([kind], limits.get(kind, 1.0))
+        yield threshold
+        families: dict[str, CounterMetricFamily | GaugeMetricFamily] = {}
+        for key, value in sorted({**NO_CONFLICT, **found}.items()):
+            known = figure(key)
+            name, label = known.name, known.label
+            if name not in families:
+                family = CounterMetricFamily if known.counter else GaugeMetricFamily
+                families[name] = family(f"watchkeeper_{name}", known.help, labels=[label[0]] if label else [])
+            families[name].add_metric([label[1]] if label else [], value)
+        yield from families.values()
 
     def _sources(self) -> Iterator[Metric]:
         connected = GaugeMetricFamily("watchkeeper_source_connected", "1 while a source delivers", labels=["source"])
@@ -142,6 +154,22 @@ class _Reader(Collector):
                 refused.add_metric([url, reason], count)
         yield from (connected, samples, refused)
 
+    def _sinks(self) -> Iterator[Metric]:
+        depth = GaugeMetricFamily(
+            "watchkeeper_sink_queue_depth", "Alarm events that a sink's receiver has not taken", labels=["sink"]
+        )
+        delivered = _counter("sink_delivered", "Alarm events that a sink's receiver has taken", ["sink"])
+        failures = _counter("sink_failures", "Attempts to deliver that will be repeated", ["sink"])
+        refused = _counter("sink_refused", "Alarm events that a sink's receiver will not have", ["sink"])
+        dropped = _counter("sink_dropped", "Alarm events that left a sink's full queue", ["sink"])
+        for sink in self._app.sinks:
+            depth.add_metric([sink.name], sink.waiting)
+            delivered.add_metric([sink.name], sink.delivered)
+            failures.add_metric([sink.name], sink.failures)
+            refused.add_metric([sink.name], sink.refused)
+            dropped.add_metric([sink.name], sink.dropped)
+        yield from (depth, delivered, failures, refused, dropped)
+
     def _machinery(self) -> Iterator[Metric]:
         app = self._app
         publisher, journal, snapshots = app.publisher, app.journal, app.snapshots
@@ -149,6 +177,7 @@ class _Reader(Collector):
         yield _total("mqtt_reconnects", "Connections to the broker after the first", app.transport.reconnects)
         yield _total("mqtt_dropped", "Outgoing messages given up, dead letters mostly", app.transport.dropped)
         yield from self._sources()
+        yield from self._sinks()
         yield _gauge("ready", "1 while /readyz says yes", not app.not_ready())
         yield _gauge("outbox_depth", "Alarm events that the broker has not confirmed", publisher.waiting)
         yield _total("outbox_dropped", "Alarm events replaced by later ones", publisher.outbox.dropped)
@@ -156,14 +185,14 @@ class _Reader(Collector):
         yield _total("deadletters_suppressed", "Bad payloads counted but not shown", app.letters.suppressed)
         yield _gauge("journal_bytes", "Size of the journal", journal.size_bytes if journal else 0)
         yield _total("journal_errors", "Appends to the journal that failed", journal.errors if journal else 0)
-        yield _total("journal_torn", "Torn last lines cut off at the start", journal.torn if journal else 0)
+        yield _total("journal_torn_lines", "Torn last lines cut off at the start", journal.torn if journal else 0)
         yield _gauge("snapshot_bytes", "Size of the last snapshot", snapshots.bytes if snapshots else 0)
         yield _gauge(
-            "snapshot_seconds",
+            "snapshot_stall_seconds",
             "Time that the event loop stood still for the last snapshot",
             snapshots.stall_s if snapshots else 0,
         )
-        yield _gauge("slowest_slice_seconds", "Longest turn of the pump so far", app.pump.slowest_slice_s)
+        yield _gauge("pump_slice_max_seconds", "Longest turn of the pump so far", app.pump.slowest_slice_s)
         reloads = _counter("reloads", "Configuration reloads", ["result"])
         for result in ("applied", "refused"):
             reloads.add_metric([result], app.reloads[result])
@@ -171,13 +200,6 @@ class _Reader(Collector):
         info = GaugeMetricFamily("watchkeeper_build_info", "Constant 1", labels=["version", "python", "transport"])
         info.add_metric([app.version, platform.python_version(), app.config.broker.transport], 1)
         yield info
-
-
-def _with_unit(name: str) -> str:
-    if name in RENAMED:
-        return RENAMED[name]
-    stem, mark, suffix = name.rpartition("_")
-    return stem + UNITS.get(mark + suffix, mark + suffix)
 
 
 def _finite(value: float) -> float:

@@ -22,6 +22,7 @@ EXAMPLES = """examples:
   watchkeeper evaluate paired eval/a eval/b              which of two models is nearer, and is that chance?
   watchkeeper evaluate protocol --flights recordings/    does gps_imu find sensors that lie, failures first
   watchkeeper evaluate diagnosis --episodes 100          is the right fault found at the right place, at what cost?
+  watchkeeper evaluate textfile results/*.json --out watchkeeper.prom    the same figures for Prometheus
   watchkeeper evaluate alarms --help
 """
 # Name to what it measures.
@@ -33,6 +34,7 @@ EVALUATIONS: dict[str, str] = {
     "leakage": "a flight in two splits, a feature that gives the label away, code that learns from test data",
     "conflicts": "a controller's episodes: conflicts seen, missed and imagined, 31 metrics",
     "diagnosis": "fault type and location on simulated networks, beside baselines",
+    "textfile": "the headline figures of finished evaluations, for Prometheus and Grafana",
 }
 
 

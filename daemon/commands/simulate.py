@@ -6,6 +6,7 @@ import argparse
 import asyncio
 import math
 import sys
+import time
 from pathlib import Path
 
 import msgspec
@@ -15,6 +16,7 @@ from watchkeeper.daemon.arguments import mqtt_url, positive, speed
 from watchkeeper.daemon.exits import exits, fail
 from watchkeeper.streams.pacing import Pacer, SystemClock
 from watchkeeper.streams.simulate import SCENARIOS, Simulation, simulate
+from watchkeeper.streams.simulate.scenarios import T0
 from watchkeeper.streams.wklog import LogWriter
 
 HELP = "Simulate a scenario. The same seed gives the same bytes.\n\nscenarios:\n" + "\n".join(
@@ -25,6 +27,7 @@ examples:
   watchkeeper simulate head-on --out head-on.wklog                and head-on.wklog.truth.json beside it
   watchkeeper simulate mixed --vehicles 220 --seconds 600 --seed 7 --out mixed.wklog
   watchkeeper simulate drones --to-mqtt mqtt://127.0.0.1:1883     in real time; --speed max as fast as it goes
+  watchkeeper simulate demo --now --to-mqtt mqtt://127.0.0.1:1883 with today's time, for dashboards
 """
 
 
@@ -38,6 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seconds", type=float, metavar="S", help="how long; default: the scenario's")
     parser.add_argument("--rate", type=float, metavar="HZ", help="reports per second: ADS-B, or with drones the IMU")
     parser.add_argument("--speed", type=speed, default=1.0, help="of --to-mqtt: 1 is real time (default), or 50, max")
+    parser.add_argument("--now", action="store_true", help="begin at this moment, not at the fixed date of all logs")
     parser.add_argument("--samples", action="store_true", help="with --to-mqtt: one message per sample, not frames")
     parser.add_argument("-c", "--config", metavar="FILE", type=Path, help="TOML file, for the broker and the topics")
 
@@ -49,8 +53,9 @@ def main(args: argparse.Namespace) -> int:
         print("watchkeeper: simulate needs --out LOG or --to-mqtt URL", file=sys.stderr)
         return 2
     try:
+        t0 = time.time() if args.now else T0
         simulation = simulate(
-            args.scenario, seed=args.seed, vehicles=args.vehicles, seconds=args.seconds, rate_hz=args.rate
+            args.scenario, seed=args.seed, vehicles=args.vehicles, seconds=args.seconds, rate_hz=args.rate, t0=t0
         )
     except ValueError as error:
         print(f"watchkeeper: {error}", file=sys.stderr)

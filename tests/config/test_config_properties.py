@@ -14,6 +14,7 @@ from watchkeeper.config.loader import RISING, SECTIONS, SETTINGS, ConfigError, P
 from watchkeeper.config.reference import config_toml, toml_value
 from watchkeeper.config.schema import Config, Source
 from watchkeeper.config.section import Setting, columns
+from watchkeeper.config.sinks import Webhook
 from watchkeeper.config.topology import DeclaredVehicles
 
 TEXT = st.text(st.characters(codec="utf-8", exclude_categories=("Cc",)), max_size=12)
@@ -24,6 +25,8 @@ FORMED = {
     "broker.ca_file": st.just(""),
     "topics.telemetry": PREFIX,
     "topics.output": PREFIX,
+    "home_assistant.prefix": PREFIX,
+    "alertmanager.url": st.sampled_from(("", "http://127.0.0.1:9093", "https://alerts.example/am")),
     "name": TEXT.filter(str.strip),
 }
 NUMBERS = [s for s in SETTINGS.values() if s.kind in (int, float)]
@@ -44,6 +47,8 @@ def good(setting: Setting) -> st.SearchStrategy[Any]:
         return st.lists(sources(), max_size=3).map(tuple)
     if setting.table is DeclaredVehicles:
         return declared_vehicles()
+    if setting.table is Webhook:
+        return st.lists(webhooks(), max_size=3, unique_by=lambda webhook: webhook["name"]).map(tuple)
     one = st.sampled_from(setting.choices) if setting.choices else TEXT
     return st.lists(one, max_size=4).map(tuple) if setting.kind is tuple else one
 
@@ -76,6 +81,14 @@ def declared_vehicles(draw: st.DrawFn) -> tuple[dict[str, Any], ...]:
 
 
 @st.composite
+def webhooks(draw: st.DrawFn) -> dict[str, Any]:
+    webhook = {s.key: draw(good(s)) for s in columns(Webhook)}
+    webhook[draw(st.sampled_from(("secret_file", "secret_env")))] = ""
+    name = draw(st.from_regex(r"[a-z0-9_-]{1,32}", fullmatch=True))
+    return webhook | {"name": name, "url": f"https://{draw(HOST)}/{draw(st.integers())}"}
+
+
+@st.composite
 def configs(draw: st.DrawFn) -> Config:
     values = {key: draw(good(setting)) for key, setting in SETTINGS.items()}
     assume(not f"{values['topics.output']}/".startswith(f"{values['topics.telemetry']}/"))
@@ -103,7 +116,7 @@ def nested(values: dict[str, Any]) -> dict[str, Any]:
 def without_tables(config: Config) -> Config:
     replace = msgspec.structs.replace
     detectors = replace(config.detectors, conflict=replace(config.detectors.conflict, zones=()))
-    return replace(config, sources=(), topology=replace(config.topology, vehicles=()), detectors=detectors)
+    return replace(config, sources=(), webhooks=(), topology=replace(config.topology, vehicles=()), detectors=detectors)
 
 
 def load_text(text: str) -> Config:

@@ -10,15 +10,19 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Any
+from urllib.error import HTTPError
+from urllib.request import urlopen
 
 import paho.mqtt.client as paho
 import pytest
 
 from watchkeeper.config.loader import load
 from watchkeeper.config.schema import DEFAULT, Config
+from watchkeeper.daemon.app import App
 from watchkeeper.daemon.broker import EmbeddedBroker
 from watchkeeper.detectors.warmup import warm_up
 
@@ -143,6 +147,44 @@ class Daemon:
             self.process.kill()
 
 
+class Running:
+    """An App on a thread of its own."""
+
+    def __init__(self, config: Config) -> None:
+        self.app: App | None = None
+        self._began = threading.Event()
+        self._thread = threading.Thread(target=lambda: asyncio.run(self._run(config)), daemon=True)
+        self._thread.start()
+        self._began.wait(30)
+
+    async def _run(self, config: Config) -> None:
+        self.app = App(config)
+        self._loop = asyncio.get_running_loop()
+        self._began.set()
+        await self.app.run(signals=False)
+
+    def get(self, page: str) -> tuple[int, str]:
+        assert self.app is not None
+        assert self.app.http is not None
+        try:
+            with urlopen(self.app.http.url + page, timeout=10) as answer:
+                return answer.status, answer.read().decode()
+        except HTTPError as error:
+            return error.code, error.read().decode()
+        except OSError:
+            return 0, ""
+
+    def ready(self) -> bool:
+        return self.get("/readyz")[0] == 200
+
+    def stop(self) -> None:
+        assert self.app is not None
+        if self._thread.is_alive():
+            self._loop.call_soon_threadsafe(self.app.stop)
+        self._thread.join(15)
+        assert not self._thread.is_alive()
+
+
 @pytest.fixture(scope="session")
 def wait_for() -> Callable[..., Any]:
     """`wait_for(lambda: …)`: the first true answer."""
@@ -238,3 +280,34 @@ def daemon(_compiled: None, tmp_path: Path) -> Iterator[Callable[..., Daemon]]:
     yield start
     for each in started:
         each.end(signal.SIGKILL)
+
+
+@pytest.fixture
+def start(wait_for: Any) -> Iterator[Callable[..., Running]]:
+    apps: list[Running] = []
+
+    def begin(config: Config, *, ready: bool = True) -> Running:
+        apps.append(Running(config))
+        if ready:
+            wait_for(apps[-1].ready)
+        return apps[-1]
+
+    yield begin
+    for app in apps:
+        app.stop()
+
+
+@pytest.fixture
+def sending() -> Callable[[Any], AbstractAsyncContextManager[Any]]:
+    """`async with sending(sink)`: its `run` is a task meanwhile."""
+
+    @asynccontextmanager
+    async def send(sink: Any) -> AsyncIterator[Any]:
+        task = asyncio.create_task(sink.run())
+        try:
+            yield sink
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+    return send

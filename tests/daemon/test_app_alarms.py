@@ -4,76 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import json
-import threading
 import time
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
-from urllib.error import HTTPError
-from urllib.request import urlopen
 
 import msgspec
 import pytest
 
-from watchkeeper.config.schema import Config
 from watchkeeper.daemon.app import App
 from watchkeeper.daemon.pump import Pump
 from watchkeeper.detectors.alarms import AlarmEvent, encode_event
 from watchkeeper.streams.transport import Transport
-
-
-class Running:
-    """An App on a thread of its own."""
-
-    def __init__(self, config: Config) -> None:
-        self.app: App | None = None
-        self._began = threading.Event()
-        self._thread = threading.Thread(target=lambda: asyncio.run(self._run(config)), daemon=True)
-        self._thread.start()
-        self._began.wait(30)
-
-    async def _run(self, config: Config) -> None:
-        self.app = App(config)
-        self._loop = asyncio.get_running_loop()
-        self._began.set()
-        await self.app.run(signals=False)
-
-    def get(self, page: str) -> tuple[int, str]:
-        assert self.app is not None
-        assert self.app.http is not None
-        try:
-            with urlopen(self.app.http.url + page, timeout=10) as answer:
-                return answer.status, answer.read().decode()
-        except HTTPError as error:
-            return error.code, error.read().decode()
-        except OSError:
-            return 0, ""
-
-    def ready(self) -> bool:
-        return self.get("/readyz")[0] == 200
-
-    def stop(self) -> None:
-        assert self.app is not None
-        if self._thread.is_alive():
-            self._loop.call_soon_threadsafe(self.app.stop)
-        self._thread.join(15)
-        assert not self._thread.is_alive()
-
-
-@pytest.fixture
-def start(wait_for: Any) -> Iterator[Callable[..., Running]]:
-    apps: list[Running] = []
-
-    def begin(config: Config, *, ready: bool = True) -> Running:
-        apps.append(Running(config))
-        if ready:
-            wait_for(apps[-1].ready)
-        return apps[-1]
-
-    yield begin
-    for app in apps:
-        app.stop()
-
 
 TOPIC = "watchkeeper/alarm/silence/quiet"
 

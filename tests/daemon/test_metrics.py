@@ -51,7 +51,7 @@ def test_every_metric_is_documented_and_every_documented_metric_exists(app: App)
     written = set(re.findall(r"`(watchkeeper_[a-z0-9_]+)", DOCS.read_text()))
     text = generate_latest(app.metrics.registry).decode()
     exported = set(re.findall(r"^# TYPE (watchkeeper_\w+) (?!histogram)", text, re.MULTILINE))
-    exported |= {"watchkeeper_latency_seconds"}
+    exported |= {"watchkeeper_alarm_latency_seconds"}
     exported = {name for name in exported if not name.endswith("_created")}
     assert written == exported
 
@@ -67,7 +67,7 @@ def test_series_exist_before_the_first_message(app: App) -> None:
         assert found["watchkeeper_alarm_events_total", (("kind", kind), ("state", "raised"))] == 0
     for name in ("watchkeeper_conflict_min_tcpa_seconds", "watchkeeper_conflict_min_dcpa_meters"):
         assert found[name, ()] != found[name, ()], f"{name} is NaN while there is no conflict"
-    assert found["watchkeeper_latency_seconds_count", ()] == 0
+    assert found["watchkeeper_alarm_latency_seconds_count", ()] == 0
 
 
 def test_labels_stay_the_same_whatever_arrives(app: App) -> None:
@@ -96,5 +96,5 @@ def test_active_alarms_and_lag_are_read_from_the_pipeline(app: App) -> None:
     found = scrape(app)
     assert found["watchkeeper_alarms_active", (("kind", "silence"), ("severity", "caution"))] == 1
     assert found["watchkeeper_samples_total", (("stream", "gps"),)] == 40
-    assert found["watchkeeper_event_time_seconds", ()] == 29
+    assert found["watchkeeper_event_timestamp_seconds", ()] == 29
     assert 0 <= found["watchkeeper_watermark_lag_seconds", ()] <= 2

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -238,6 +239,16 @@ def test_info_convert_and_simulate_work_together(tmp_path: Path, capfd: pytest.C
     assert found["truncated_at"] is None
     assert run("info", log) == 0
     assert "adsb    4         240" in capfd.readouterr().out
+
+
+def test_simulated_time_begins_on_a_fixed_date_or_now(tmp_path: Path) -> None:
+    began = []
+    for words in ((), ("--now",)):
+        log = tmp_path / f"{len(words)}.wklog"
+        assert main(["simulate", "crossing", "--seconds", "5", "--out", str(log), *words]) == 0
+        began.append(json.loads((tmp_path / f"{log.name}.truth.json").read_text())["t0"])
+    assert began[0] == 1_700_000_000.0
+    assert abs(began[1] - time.time()) < 60
 
 
 def test_simulate_says_what_it_cannot_do(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -1,0 +1,67 @@
+"""Settings of the ways out besides MQTT: webhooks, Alertmanager, Home Assistant. All are off by default."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated, Literal
+
+from watchkeeper.config.section import Flag, Section, about, text
+
+_HTTP = r"^https?://[^\s]+$"
+# one or more levels of a topic
+_PREFIX = r"^[^+#\s]+$"
+
+
+class Webhook(Section, frozen=True, kw_only=True):
+    """An address that alarm events are posted to, one JSON object each."""
+
+    name: Annotated[
+        str,
+        text(
+            "in metrics, logs and the state directory; each webhook has its own",
+            pattern=r"^[a-z0-9_-]{1,32}$",
+            form="1 to 32 of a-z, 0-9, _ and -",
+        ),
+    ]
+    url: Annotated[str, text("where to", pattern=_HTTP, form="http://HOST/PATH or https://HOST/PATH")]
+    states: Annotated[
+        tuple[Literal["raised", "updated", "cleared"], ...], text("which events; updates come every alarms.update_s")
+    ] = ("raised", "cleared")
+    secret_file: Annotated[str, text("file with the key that signs each request; empty: see secret_env")] = ""
+    secret_env: Annotated[str, text("environment variable with that key; both empty: requests are not signed")] = ""
+    timeout_s: Annotated[float, about("s", "an answer that takes longer counts as none", ge=0.1, le=120)] = 10.0
+    retry_min_s: Annotated[float, about("s", "first pause after a failure", ge=0.05, le=60)] = 0.5
+    retry_max_s: Annotated[float, about("s", "pauses double up to this, with jitter", ge=0.1, le=3600)] = 60.0
+    queue_events: Annotated[
+        int, about("events", "waiting; when full, what later events replace leaves first", ge=10, le=1_000_000)
+    ] = 10_000
+
+    def clashes(self) -> Iterator[tuple[str, str]]:
+        """Two keys, or none to sign with."""
+        if self.secret_file and self.secret_env:
+            yield "secret_env", "the key is either in secret_file or in secret_env"
+
+
+class Alertmanager(Section, frozen=True):
+    """Prometheus' Alertmanager: every active alarm is an alert there."""
+
+    url: Annotated[
+        str, text("empty: off", pattern=r"^(https?://[^\s]+)?$", form="http://HOST:9093 or https://HOST; empty: off")
+    ] = ""
+    resend_s: Annotated[float, about("s", "active alarms are sent again this often", ge=1, le=3600)] = 30.0
+    expire_s: Annotated[
+        float,
+        about("s", "an alarm that is not sent again is over for Alertmanager; several times resend_s", ge=5, le=86_400),
+    ] = 180.0
+    timeout_s: Annotated[float, about("s", "an answer that takes longer counts as none", ge=0.1, le=120)] = 10.0
+
+
+class HomeAssistant(Section, frozen=True):
+    """Home Assistant's MQTT discovery: one device with a sensor for each kind of alarm."""
+
+    enabled: Flag = False
+    prefix: Annotated[
+        str,
+        text("Home Assistant's discovery prefix", pattern=_PREFIX, form="topic levels without blanks, + or #"),
+    ] = "homeassistant"
+    name: Annotated[str, text("what the device is called")] = "Watchkeeper"

@@ -1,0 +1,236 @@
+"""deploy/mosquitto as it stands, in a real mosquitto: TLS, no entry without a login, each vehicle for itself."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import paho.mqtt.client as paho
+import pytest
+
+from watchkeeper.config.schema import Broker
+from watchkeeper.daemon.broker import free_port
+from watchkeeper.streams.transport import make_transport
+
+LOGINS = {"watchkeeper": "w-secret", "viewer": "v-secret", "gateway": "g-secret", "drone7": "d-secret"}
+WAIT_S = 20.0
+
+
+@dataclass(frozen=True)
+class Secured:
+    port: int
+    ca: Path
+
+
+def openssl(folder: Path, *words: str) -> None:
+    subprocess.run(["openssl", *words], cwd=folder, check=True, capture_output=True)
+
+
+def certificates(folder: Path) -> None:
+    """The commands of docs/deploy.md, for localhost."""
+    folder.mkdir()
+    subject = ("-subj", "/CN=Watchkeeper test CA")
+    openssl(
+        folder,
+        "req",
+        "-x509",
+        "-newkey",
+        "rsa:2048",
+        "-nodes",
+        "-days",
+        "2",
+        *subject,
+        "-keyout",
+        "ca.key",
+        "-out",
+        "ca.crt",
+    )
+    openssl(
+        folder,
+        "req",
+        "-newkey",
+        "rsa:2048",
+        "-nodes",
+        "-subj",
+        "/CN=localhost",
+        "-keyout",
+        "server.key",
+        "-out",
+        "server.csr",
+    )
+    (folder / "san").write_text("subjectAltName=DNS:localhost,IP:127.0.0.1\n")
+    sign = ("x509", "-req", "-in", "server.csr", "-CA", "ca.crt", "-CAkey", "ca.key", "-CAcreateserial", "-days", "2")
+    openssl(folder, *sign, "-extfile", "san", "-out", "server.crt")
+    for key in folder.glob("*.key"):
+        key.chmod(0o644)  # mosquitto gives up root and must still read it; a test's key is nobody's secret
+
+
+@pytest.fixture(scope="module")
+def secured(
+    deploy: Path, tool: Callable[[str, str], str], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Secured]:
+    program, passwd = tool("mosquitto", "mosquitto"), tool("mosquitto_passwd", "mosquitto")
+    tool("openssl", "openssl")
+    folder, port = tmp_path_factory.mktemp("mosquitto"), free_port()
+    for path in (folder, *folder.parents[:2]):
+        path.chmod(0o755)
+    certificates(folder / "certs")
+    passwords = folder / "passwords"
+    passwords.touch()
+    for user, password in LOGINS.items():
+        subprocess.run([passwd, "-b", str(passwords), user, password], check=True, capture_output=True)
+    passwords.chmod(0o644)
+    (folder / "acl").write_text((deploy / "mosquitto" / "acl").read_text())
+    data = folder / "data"
+    data.mkdir(mode=0o777)
+    data.chmod(0o777)
+    text = (deploy / "mosquitto" / "mosquitto.conf").read_text()
+    text = text.replace("listener 8883", f"listener {port} 127.0.0.1").replace("/etc/mosquitto", str(folder))
+    (folder / "mosquitto.conf").write_text(text.replace("/var/lib/mosquitto/", f"{data}/"))
+    with (folder / "log").open("w") as log:
+        process = subprocess.Popen([program, "-c", str(folder / "mosquitto.conf")], stderr=log)
+    end = time.monotonic() + WAIT_S
+    while "running" not in (folder / "log").read_text():
+        assert process.poll() is None, (folder / "log").read_text()
+        assert time.monotonic() < end, (folder / "log").read_text()
+        time.sleep(0.02)
+    yield Secured(port, folder / "certs" / "ca.crt")
+    process.terminate()
+    process.wait(15)
+
+
+class Client:
+    """A paho client that knows whether it was let in, and what it heard."""
+
+    def __init__(self, secured: Secured, user: str, password: str | None = None, *, listen: str = "") -> None:
+        self.heard: list[str] = []
+        self.code: Any = None
+        self._settled = threading.Event()
+        self._client = paho.Client(paho.CallbackAPIVersion.VERSION2, protocol=paho.MQTTv5)
+        if user:
+            self._client.username_pw_set(user, LOGINS.get(user, "") if password is None else password)
+        self._client.tls_set(str(secured.ca))
+        self._client.on_message = lambda _c, _u, m: self.heard.append(m.topic)
+        self._client.on_connect = lambda _c, _u, _f, code, _p: self._connected(code, listen)
+        self._client.on_subscribe = lambda *_: self._settled.set()
+        self._client.connect("localhost", secured.port)
+        self._client.loop_start()
+        assert self._settled.wait(WAIT_S)
+
+    def _connected(self, code: Any, listen: str) -> None:
+        self.code = code
+        if code.is_failure or not listen:
+            self._settled.set()
+        else:
+            self._client.subscribe(listen, qos=1)
+
+    def say(self, topic: str) -> bool:
+        """True if the broker let it through: MQTT 5 tells (reason code 135 is "not authorized")."""
+        answers: list[Any] = []
+        self._client.on_publish = lambda _c, _u, _m, reason, _p: answers.append(reason)
+        self._client.publish(topic, b"{}", qos=1)
+        end = time.monotonic() + WAIT_S
+        while not answers and time.monotonic() < end:
+            time.sleep(0.01)
+        return not answers[0].is_failure
+
+    def close(self) -> None:
+        self._client.disconnect()
+        self._client.loop_stop()
+
+
+@pytest.fixture
+def client(secured: Secured) -> Iterator[Callable[..., Client]]:
+    made: list[Client] = []
+
+    def make(*words: Any, **options: Any) -> Client:
+        made.append(Client(secured, *words, **options))
+        return made[-1]
+
+    yield make
+    for each in made:
+        each.close()
+
+
+@pytest.mark.parametrize(
+    ("user", "may", "may_not"),
+    [
+        (
+            "gateway",
+            ["telemetry/gps/anyone", "telemetry/adsb"],
+            ["watchkeeper/alarm/conflict/a~b", "watchkeeper/status"],
+        ),
+        ("drone7", ["telemetry/gps/drone7", "telemetry/imu/drone7"], ["telemetry/gps/drone8", "watchkeeper/status"]),
+        ("watchkeeper", ["watchkeeper/status", "homeassistant/sensor/x/y/config"], ["telemetry/gps/drone7"]),
+        ("viewer", [], ["watchkeeper/status", "telemetry/gps/drone7"]),
+    ],
+)
+def test_the_acl_lets_everybody_say_what_is_theirs(
+    client: Callable[..., Client], user: str, may: list[str], may_not: list[str]
+) -> None:
+    someone = client(user)
+    assert [topic for topic in may if not someone.say(topic)] == []
+    assert [topic for topic in may_not if someone.say(topic)] == []
+
+
+def test_a_viewer_hears_alarms_and_no_telemetry(client: Callable[..., Client]) -> None:
+    viewer = client("viewer", listen="#")
+    daemon = client("watchkeeper", listen="telemetry/#")
+    client("drone7").say("telemetry/gps/drone7")
+    daemon.say("watchkeeper/alarm/silence/drone7")
+    end = time.monotonic() + WAIT_S
+    while not (viewer.heard and daemon.heard) and time.monotonic() < end:
+        time.sleep(0.01)
+    assert viewer.heard == ["watchkeeper/alarm/silence/drone7"]
+    assert daemon.heard == ["telemetry/gps/drone7"]
+
+
+@pytest.mark.parametrize(("user", "password"), [("", None), ("drone7", "wrong"), ("nobody", "x")])
+def test_without_a_right_login_nobody_enters(client: Callable[..., Client], user: str, password: str | None) -> None:
+    assert client(user, password).code.is_failure
+
+
+def test_without_tls_nobody_enters(secured: Secured) -> None:
+    plain = paho.Client(paho.CallbackAPIVersion.VERSION2)
+    entered = threading.Event()
+    plain.on_connect = lambda *_: entered.set()
+    plain.connect("127.0.0.1", secured.port)
+    plain.loop_start()
+    assert not entered.wait(0.5)
+    plain.loop_stop()
+    stranger = paho.Client(paho.CallbackAPIVersion.VERSION2)
+    stranger.tls_set()  # the system's authorities, not ours
+    with pytest.raises(ssl.SSLCertVerificationError):
+        stranger.connect("localhost", secured.port)
+
+
+@pytest.mark.parametrize("transport", ["aiomqtt", "gmqtt"])
+def test_our_own_transports_enter_and_hear(secured: Secured, client: Callable[..., Client], transport: Any) -> None:
+    async def scene() -> None:
+        heard: list[str] = []
+        settings = Broker(
+            url=f"mqtts://localhost:{secured.port}", transport=transport, client_id=f"test-{transport}",
+            username="watchkeeper", password=LOGINS["watchkeeper"], ca_file=str(secured.ca), session_expiry_s=0,
+        )  # fmt: skip
+        made = make_transport(settings, subscribe=["telemetry/#"], on_message=lambda topic, _: heard.append(topic))
+        task = asyncio.create_task(made.run())
+        async with asyncio.timeout(WAIT_S):
+            while not made.connected:
+                await asyncio.sleep(0.01)
+            assert await made.publish("watchkeeper/status", b"{}", retain=True)
+            drone = await asyncio.to_thread(client, "drone7")
+            await asyncio.to_thread(drone.say, "telemetry/gps/drone7")
+            while not heard:
+                await asyncio.sleep(0.01)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        assert heard == ["telemetry/gps/drone7"]
+
+    asyncio.run(scene())
