@@ -199,7 +199,7 @@ class GpsImu(Section, frozen=True):
     ] = 0.15
     position_std_m: Annotated[
         float, about("m", "GPS position noise from fix to fix, horizontal; twice as much vertically", ge=0.01, le=100)
-    ] = 0.7
+    ] = 0.85
     velocity_std_mps: Annotated[
         float, about("m/s", "GPS velocity noise, horizontal; half as much again vertically", ge=0.01, le=20)
     ] = 0.3
