@@ -79,20 +79,31 @@ class Format:
 
 _ADAPTERS = "watchkeeper.streams.adapters"
 _JSON = (".json", ".json.gz")
+_CSV = (".csv", ".csv.gz")
 # How much of a file is looked at to tell it.
 HEAD_BYTES = 4096
 
 FORMATS: list[Format] = [
     # every version of a .wklog starts like this, so that a newer one is told apart from "not a log"
     Format("wklog", "watchkeeper.streams.wklog:LogReader", (".wklog",), b"WKLOG"),
-    Format("csv", "watchkeeper.streams.csvlog:CsvLog", (".csv", ".csv.gz")),
+    Format("opensky csv", f"{_ADAPTERS}.opensky:open_dump", _CSV, holds=(b"icao24", b"lastposupdate")),
+    Format("csv", "watchkeeper.streams.csvlog:CsvLog", _CSV),
     Format("sbs", f"{_ADAPTERS}.sbs:open_sbs", (".sbs", ".sbs.gz", ".bst", ".bst.gz")),
     Format("beast", f"{_ADAPTERS}.modes:open_beast", (".beast", ".beast.gz", ".bin"), holds=(b"\x1a",)),
     Format("avr", f"{_ADAPTERS}.modes:open_avr", (".avr", ".avr.gz")),
     Format("readsb", f"{_ADAPTERS}.readsb:open_aircraft_json", _JSON, holds=(b'"now"', b'"aircraft"')),
     Format("readsb trace", f"{_ADAPTERS}.readsb:open_trace", _JSON, holds=(b'"icao"', b'"timestamp"', b'"trace"')),
+    Format("opensky", f"{_ADAPTERS}.opensky:open_states", _JSON, holds=(b'"time"', b'"states"')),
+    Format("parquet", f"{_ADAPTERS}.parquet:open_parquet", (".parquet",), b"PAR1"),
     Format("tlog", f"{_ADAPTERS}.mavlink:open_tlog", (".tlog", ".tlog.gz")),
     Format("ulog", f"{_ADAPTERS}.ulog:open_ulog", (".ulg",), b"ULog\x01\x12\x35"),
+    Format("ros", f"{_ADAPTERS}.rosbag:open_rosbag", (".bag",), b"#ROSBAG V2.0"),
+    Format("ros", f"{_ADAPTERS}.rosbag:open_rosbag", (".mcap",), b"\x89MCAP0\r\n"),
+    Format("ros", f"{_ADAPTERS}.rosbag:open_rosbag", (".db3",)),
+    Format("can", f"{_ADAPTERS}.can:open_candump", (".log", ".log.gz"), holds=(b"(", b") ", b"#")),
+    Format("can", f"{_ADAPTERS}.can:open_can", (".asc", ".blf", ".trc")),
+    Format("dataflash", f"{_ADAPTERS}.dataflash:open_dataflash", (), b"\xa3\x95\x80"),
+    Format("bluesky", f"{_ADAPTERS}.bluesky:open_scenario", (".scn",)),
     Format("traffic", f"{_ADAPTERS}.traffic_json:TrafficJson", _JSON),
 ]
 
@@ -100,8 +111,10 @@ FORMATS: list[Format] = [
 def open_log(path: Path | str) -> Source:
     """The reader for a file, told by its first bytes and otherwise by its name. Raises LogError."""
     path = Path(path)
-    head = _head(path)
-    name = path.name.lower()
+    # a folder with a description is what ROS 2 records into
+    folder = path.is_dir() and (path / "metadata.yaml").exists()
+    head = b"" if folder else _head(path)
+    name = f"{path.name}.db3" if folder else path.name.lower()
     by_magic = [f for f in FORMATS if f.magic and head.startswith(f.magic)]
     for known in by_magic or [f for f in FORMATS if name.endswith(f.suffixes)]:
         if not all(part in head for part in known.holds):

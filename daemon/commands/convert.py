@@ -12,10 +12,13 @@ from watchkeeper.daemon.progress import shown
 from watchkeeper.streams.source import open_log
 from watchkeeper.streams.wklog import LogWriter
 
-HELP = "Make a .wklog from another log (.csv, .csv.gz, or a damaged .wklog: what is whole is kept)."
+HELP = (
+    "Make a .wklog from another log: CSV, a recording of another project, or a damaged .wklog (what is whole is kept)."
+)
 EXAMPLES = """\
 examples:
   watchkeeper convert flight.csv.gz flight.wklog
+  watchkeeper convert 00000007.BIN flight.wklog           or .ulg, .tlog, .bag, .mcap, .parquet ...: docs/logs.md
   watchkeeper convert crashed.wklog whole.wklog           writes the index that the crash left out
   watchkeeper convert day.wklog hour.wklog --start 1700000000 --stop 1700003600
 """

@@ -73,9 +73,9 @@ class FeedLog:
             for data in self._pieces(file):
                 feed.push(data, math.nan)
                 self.position = raw.tell()
-                yield from _within(feed.take(), start, stop)
+                yield from within(feed.take(), start, stop)
         feed.close()
-        yield from _within(feed.take(), start, stop)
+        yield from within(feed.take(), start, stop)
 
     def _pieces(self, file: BinaryIO) -> Iterator[bytes]:
         try:
@@ -86,15 +86,19 @@ class FeedLog:
 
     def info(self) -> SourceInfo:
         """Format, size, and what was refused."""
-        problems = [self._cut] if self._cut else []
-        if self._refused:
-            counts = ", ".join(f"{n:,} {reason}" for reason, n in sorted(self._refused.items()))
-            problems.append(f"{self._refused.total():,} messages not used ({counts})")
-        bad = self._refused.total()
-        return SourceInfo(self.path, self._format, self._size, tuple(problems), None, bad)
+        problems = problems_of(self._cut, "messages", self._refused)
+        return SourceInfo(self.path, self._format, self._size, problems, None, self._refused.total())
 
 
-def _within(batch: Batch | None, start: float, stop: float) -> Iterator[Batch]:
+def problems_of(cut: str, what: str, refused: Counter[str]) -> tuple[str, ...]:
+    """For `info`: where a log breaks off, if it does, and what of it was not used."""
+    counts = ", ".join(f"{n:,} {reason}" for reason, n in sorted(refused.items()))
+    unused = f"{refused.total():,} {what} not used ({counts})" if refused else ""
+    return tuple(problem for problem in (cut, unused) if problem)
+
+
+def within(batch: Batch | None, start: float, stop: float) -> Iterator[Batch]:
+    """What of a batch is in a span of time, if anything is."""
     if batch is None:
         return
     if batch.t_min < start or batch.t_max >= stop:

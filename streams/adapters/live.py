@@ -18,7 +18,10 @@ ADAPTERS: dict[str, tuple[str, tuple[str, ...], str]] = {
     "beast": (f"{_HERE}.modes:Beast", ("via",), "modes"),
     "avr": (f"{_HERE}.modes:Avr", ("via",), "modes"),
     "readsb": (f"{_HERE}.readsb:Readsb", ("via",), ""),
+    "opensky": (f"{_HERE}.opensky:OpenSky", ("via",), ""),
     "mavlink": (f"{_HERE}.mavlink:Mavlink", ("via",), "mavlink"),
+    "can": (f"{_HERE}.can:Can", ("via", "map"), "can"),
+    "bluesky": (f"{_HERE}.bluesky:BlueSky", ("via", "times"), "bluesky"),
 }
 
 

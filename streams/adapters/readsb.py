@@ -89,13 +89,13 @@ class Readsb:
         """Take in one document."""
         try:
             look = _look(data)
-        except (msgspec.DecodeError, RecursionError):
+        except (ValueError, RecursionError):
             self.refused[Drop.SYNTAX] += 1
             return
         for raw in look.aircraft:
             try:
                 self._see(_aircraft(raw), look.now)
-            except (msgspec.DecodeError, RecursionError):
+            except (ValueError, RecursionError):
                 self.refused[Drop.TYPE] += 1
         if len(self._last_t) > 2 * len(look.aircraft):
             self._last_t = {name: t for name, t in self._last_t.items() if t > look.now - FORGET_S}
@@ -159,7 +159,7 @@ class ReadsbTrace:
         """Take in one document."""
         try:
             trace = _trace(data)
-        except (msgspec.DecodeError, RecursionError):
+        except (ValueError, RecursionError):
             self.refused[Drop.SYNTAX] += 1
             return
         name = trace.icao.strip().lower()

@@ -36,7 +36,8 @@ class TableLog:
     ) -> None:
         self.path = path
         self.position = 0
-        self._size = path.stat().st_size
+        # ROS 2 keeps a recording in a folder
+        self._size = sum(f.stat().st_size for f in path.iterdir()) if path.is_dir() else path.stat().st_size
         self._batch = _by_time(ids, tables, dict(callsigns or {}))
         self._t = arrival_times(self._batch)
         self._info = SourceInfo(path, format_name, self._size, tuple(problems), None, bad_rows)

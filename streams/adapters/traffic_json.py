@@ -57,9 +57,9 @@ SOURCES: dict[str, tuple[str, ...]] = {
     "nic": ("NIC", "nic"),
     "on_ground": ("onground",),
 }
-_COLUMNS = ("timestamp", "icao24", "callsign", *(name for names in SOURCES.values() for name in names))
+COLUMNS = ("timestamp", "icao24", "callsign", *(name for names in SOURCES.values() for name in names))
 # The names are those of the columns; whatever else a record has is skipped without being decoded.
-_Record = msgspec.defstruct("_Record", [(name, Any, None) for name in _COLUMNS], gc=False)
+_Record = msgspec.defstruct("_Record", [(name, Any, None) for name in COLUMNS], gc=False)
 # Other JSON files about flights, told by keys that only they have together.
 STRANGERS: tuple[tuple[frozenset[str], str], ...] = (
     (frozenset({"result", "_api"}), "a Flightradar24 playback"),
@@ -77,22 +77,27 @@ Cells = Sequence[Any]
 class TrafficJson:
     """One file. It is read when it is opened, and kept as columns."""
 
+    format = "traffic"
+
     def __init__(self, path: Path | str) -> None:
         self.path = Path(path)
         self.position = 0
         self.bad: Counter[str] = Counter()
         self._named: list[str] = []
+        self._size, table = self._load()
+        self._ids, self._samples, self._signs = self._read(table)
+
+    def _load(self) -> tuple[int, dict[str, Cells]]:
+        """The size of the file and its columns. Raises LogError."""
         try:
             packed = self.path.read_bytes()
-            self._size = len(packed)
             text = gzip.decompress(packed) if packed.startswith(_GZIP) else packed
-            table = _table(text)
+            return len(packed), _table(text)
         except (OSError, EOFError, zlib.error) as error:
             problem = getattr(error, "strerror", None) or f"cut off or damaged: {error}"
             raise LogError(self.path, problem) from error
         except ValueError as error:
             raise LogError(self.path, str(error)) from error
-        self._ids, self._samples, self._signs = self._read(table)
 
     def info(self) -> SourceInfo:
         """Format, size, and what was wrong with the rows."""
@@ -100,7 +105,7 @@ class TrafficJson:
         if self.bad:
             counts = ", ".join(f"{n:,} {reason}" for reason, n in sorted(self.bad.items()))
             problems.append(f"{self.bad.total():,} bad rows ({counts}); first: {'; '.join(self._named)}")
-        return SourceInfo(self.path, "traffic", self._size, tuple(problems), None, self.bad.total())
+        return SourceInfo(self.path, self.format, self._size, tuple(problems), None, self.bad.total())
 
     def batches(self, chunk: int = 8192, *, start: float = -math.inf, stop: float = math.inf) -> Iterator[Batch]:
         """Rows by time, at most `chunk` at once."""
@@ -162,7 +167,7 @@ def _table(text: bytes) -> dict[str, Cells]:
         table = _from_records(text) if text.lstrip()[:1] == b"[" else _from_columns(text)
     except msgspec.ValidationError as error:
         raise ValueError(f"not a table as the traffic library writes it: {error}") from error
-    except (msgspec.DecodeError, RecursionError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ValueError(f"not a JSON document: {error}") from error
     _require(table)
     return table
@@ -178,7 +183,7 @@ def _from_records(text: bytes) -> dict[str, Cells]:
     records = msgspec.json.decode(text, type=list[_Record])  # type: ignore[valid-type]
     if not records:
         raise ValueError("an empty list: no record, so no column names")
-    columns = {name: [getattr(record, name) for record in records] for name in _COLUMNS}
+    columns = {name: [getattr(record, name) for record in records] for name in COLUMNS}
     return {name: cells for name, cells in columns.items() if any(cell is not None for cell in cells)}
 
 
@@ -188,7 +193,7 @@ def _from_columns(text: bytes) -> dict[str, Cells]:
         if keys <= raw.keys():
             raise ValueError(f"{what}, not a table as the traffic library writes it")
     _require(raw)
-    columns = {name: msgspec.json.decode(raw[name], type=dict[str, Any]) for name in _COLUMNS if name in raw}
+    columns = {name: msgspec.json.decode(raw[name], type=dict[str, Any]) for name in COLUMNS if name in raw}
     index = list(columns["timestamp"])
     # pandas writes every column with all rows in one order; a file edited by hand may not
     return {

@@ -65,7 +65,8 @@ def zones(draw: st.DrawFn) -> dict[str, Any]:
 @st.composite
 def sources(draw: st.DrawFn) -> dict[str, Any]:
     source = {s.key: draw(good(s)) for s in columns(Source) if s.key != "url"}
-    scheme = "http" if source["type"] == "readsb" else draw(st.sampled_from(("tcp", "udp")))
+    scheme = {"readsb": "http", "opensky": "http", "bluesky": "bluesky", "can": "can"}.get(source["type"])
+    scheme = scheme or draw(st.sampled_from(("tcp", "udp")))
     return source | {"url": f"{scheme}://{draw(HOST)}:{draw(st.integers(1, 65_535))}"}
 
 

@@ -221,6 +221,13 @@ def test_raw_frames_of_a_real_flight_give_the_positions_of_another_decoder() -> 
 # -- readsb ---------------------------------------------------------------------------------------------------------
 
 
+def test_aircraft_json_with_bytes_that_are_no_text_is_counted() -> None:
+    feed = Readsb()
+    feed.push(b'{"now": 1.0, "aircraft": [{"hex": "\xff"}, {"hex": "4ca7b3", "lat": 1, "lon": 2, "seen_pos": 0}]}', 1.0)
+    assert feed.refused == {"wrong_type": 1}
+    assert len(rows(feed.take())) == 1
+
+
 def test_aircraft_json_gives_each_position_once() -> None:
     feed = Readsb(via="roof")
     look = {
