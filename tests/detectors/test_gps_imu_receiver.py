@@ -132,7 +132,7 @@ def test_only_a_slow_velocity_of_the_same_course_loses_its_direction(before, now
     speed = math.hypot(*now)
     if work["loose_mps"] > 0.0:
         assert speed < HELD_SPEED
-        assert work["loose_mps"] == speed
+        assert work["loose_mps"] == pytest.approx(speed)
         assert tuple(work["fix"][3:5]) == (0.0, 0.0)
         turned = math.remainder(math.atan2(now[1], now[0]) - math.atan2(before[1], before[0]), math.tau)
         # within what rounding to a millimetre per second does to either
@@ -149,4 +149,4 @@ def test_a_held_course_is_found_however_the_speed_changes(before, now, course):
     work["fix"][3:5] = np.round((now * math.cos(course), now * math.sin(course)), 3)
     told = math.hypot(*work["fix"][3:5])
     hold_course(row, work)
-    assert work["loose_mps"] == told
+    assert work["loose_mps"] == pytest.approx(told)
