@@ -45,7 +45,7 @@ EARLY = 4
 WEIGHT = (
     1.0, 1.0,
     0.58, 0.62, 0.6, 0.72, 0.77, 0.56, 0.5, 0.48, 0.5, 0.62, 0.62,
-    0.65, 0.65, 0.65, 0.55, 0.65, 1.0,
+    0.57, 0.57, 0.65, 0.55, 0.65, 1.0,
     1.0, 1.0,
 )  # fmt: skip
 # The calibrated level: where it starts, its range, its step (of the logarithm), and how many times the nominal share it
