@@ -239,11 +239,23 @@ class Sinks(Section, frozen=True):
 
 
 class Http(Section, frozen=True):
-    """Metrics and health."""
+    """Metrics, health and the live page."""
 
     enabled: Flag = True
-    host: Annotated[str, text("loopback unless you mean to open it")] = "127.0.0.1"
+    host: Annotated[str, text("loopback unless you mean to open it: there is no login")] = "127.0.0.1"
     port: Annotated[int, about("", "0: any free port", ge=0, le=65_535)] = 9108
+    page: Annotated[bool, text("serve the live page; without it there are metrics and health only")] = True
+    viewers: Annotated[
+        int, about("pages", "open at once; each is sent some 40 bytes per vehicle and second", ge=1, le=1000)
+    ] = 32
+    public_name: Annotated[
+        str,
+        text(
+            "the name in the address bar when a proxy stands before us; names of the local network need none",
+            pattern=r"^[A-Za-z0-9.-]*$",
+            form="a host name without port",
+        ),
+    ] = ""
 
 
 class Log(Section, frozen=True):

@@ -20,6 +20,7 @@ from collections import Counter
 from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 from watchkeeper.config.loader import ConfigError
 from watchkeeper.config.schema import Config
@@ -29,6 +30,7 @@ from watchkeeper.daemon.deadletter import DeadLetters
 from watchkeeper.daemon.home_assistant import HomeAssistantSink
 from watchkeeper.daemon.http import STUCK_S, HttpServer
 from watchkeeper.daemon.journal import Journal
+from watchkeeper.daemon.live import Live, Totals
 from watchkeeper.daemon.logs import kv
 from watchkeeper.daemon.metrics import Metrics
 from watchkeeper.daemon.ping import ping_gateways
@@ -90,6 +92,8 @@ class App:
         self.publisher.listeners += [sink.put for sink in self.sinks]
         self.home_assistant = HomeAssistantSink(config, self.version, self.pipeline, self._state_dir)
         self.sources = [LiveSource(source, config, self.intake.put) for source in config.sources]
+        self.live = Live(self, config.http.viewers)
+        self.publisher.listeners.append(self.live.note)
         self.http = HttpServer(self) if config.http.enabled else None
         self.supervisor = Supervisor()
         self.reloads: Counter[str] = Counter()
@@ -201,6 +205,18 @@ class App:
     def _status(self) -> str:
         state = ", ".join(self.not_ready()) or "watching"
         return f"{state}: {len(self.pipeline.fleet)} vehicles, {len(self.pipeline.active)} active alarms"
+
+    def totals(self) -> Totals:
+        """Counts for the live page."""
+        dropped = sum(self.letters.counts.values()) + sum(self.pipeline.drops.values()) + self.intake.dropped
+        turn_s, self.pump.recent_slice_s = self.pump.recent_slice_s, 0.0
+        return Totals(self.intake.received, dropped, len(self.intake), self.pump.busy_s, turn_s)
+
+    def feeds(self) -> list[dict[str, Any]]:
+        """Where samples come from, for the live page: the broker, and receivers beside it."""
+        broker = {"name": self.config.broker.url, "connected": self.transport.connected, "type": "broker"}
+        sources = [{"name": s.source.url, "connected": s.connected, "type": s.source.type} for s in self.sources]
+        return [broker, *sources]
 
     def reload(self) -> None:
         """Take the configuration anew; a bad one changes nothing."""

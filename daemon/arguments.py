@@ -30,3 +30,10 @@ def positive(word: str) -> int:
     if not word.isdecimal() or int(word) < 1:
         raise ArgumentTypeError(f"{word!r}: expected a whole number from 1")
     return int(word)
+
+
+def port(word: str) -> int:
+    """A TCP port; 0 is any free one."""
+    if not word.isdecimal() or int(word) > 65_535:
+        raise ArgumentTypeError(f"{word!r}: expected a port, 0 to 65535")
+    return int(word)

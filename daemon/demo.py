@@ -34,7 +34,7 @@ PROOF_KINDS = ("conflict", "gps_imu", "silence")
 # "Until Ctrl-C": the scenario goes round in cycles for as long as anybody watches.
 WEEK_S = 7 * 86_400.0
 ARRIVAL_TIMEOUT_S = 3.0
-URLS = {"metrics": "/metrics", "health": "/healthz", "ready": "/readyz"}
+URLS = {"look": "/", "metrics": "/metrics", "health": "/healthz", "ready": "/readyz"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,9 +140,11 @@ async def _show(app: App, broker: EmbeddedBroker, options: Options, view: LiveVi
         await asyncio.sleep(0.05)
     # compile the simulator now: its clock starts with its first sample
     await in_background("simulator", lambda: list(simulate("demo", seed=options.seed, seconds=1.0).batches()))
-    print(f"broker   {broker.url} ({broker.kind}), try: mosquitto_sub -p {broker.port} -v -t 'watchkeeper/#'")
     if app.http is not None:
-        print("".join(f"{name:<9}{app.http.url}{page}\n" for name, page in URLS.items()), end="", flush=True)
+        print("".join(f"{name:<9}{app.http.url}{page}\n" for name, page in URLS.items()), end="")
+    print(
+        f"broker   {broker.url} ({broker.kind}), try: mosquitto_sub -p {broker.port} -v -t 'watchkeeper/#'", flush=True
+    )
     async with asyncio.TaskGroup() as group:
         drawing = group.create_task(view.run()) if isinstance(view, LiveView) else None
         await _simulate(app, broker, options)

@@ -1,22 +1,28 @@
-"""Metrics and health over HTTP, for Prometheus, orchestrators and people.
+"""Metrics, health and the live page over HTTP, for Prometheus, orchestrators and people.
 
-    GET /         what there is
+    GET /         the live page, see live_http.py; without it (`http.page = false`) a list of what there is
     GET /metrics  Prometheus text format
     GET /healthz  200 while the daemon does its work, 503 when it hangs: restart it
     GET /readyz   200 when alarms can be relied on, 503 with the reasons until then: do not send anybody here
 
-Read-only and without authentication, so it listens on loopback unless configured otherwise.
+Without authentication, so it listens on loopback unless configured otherwise. Nothing here changes what is detected,
+published or recorded; the one thing that can be written is the page's mark that somebody looks after an alarm.
 """
 
 from __future__ import annotations
 
 import html
 import time
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import msgspec
 from aiohttp import web
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
+
+from watchkeeper.config.schema import Http
+from watchkeeper.daemon.live import Live
+from watchkeeper.daemon.live_http import Page
 
 if TYPE_CHECKING:
     from watchkeeper.daemon.app import App
@@ -31,41 +37,54 @@ PAGES = {
 }
 
 
-class HttpServer:
-    """Serves one app. `start` binds, and raises OSError when the address is taken."""
+class Site:
+    """Serves the live page, and whatever routes it is given. `start` binds; OSError: the address is taken."""
 
-    def __init__(self, app: App) -> None:
-        self._app = app
+    def __init__(self, live: Live, settings: Http, routes: Iterable[web.RouteDef] = ()) -> None:
+        self._settings = settings
+        self._page = Page(live, settings) if settings.page else None
         site = web.Application()
-        site.add_routes(
-            [
-                web.get("/", self._index),
-                web.get("/metrics", self._metrics),
-                web.get("/healthz", self._healthz),
-                web.get("/readyz", self._readyz),
-            ]
-        )
+        site.add_routes([*routes, *(self._page.routes if self._page else [])])
         # no access log: a scrape every few seconds is not news
         self._runner = web.AppRunner(site, access_log=None, handle_signals=False, shutdown_timeout=1.0)
         self.port = 0
 
     async def start(self) -> None:
         """Listen."""
-        settings = self._app.config.http
         await self._runner.setup()
-        listener = web.TCPSite(self._runner, settings.host, settings.port)
+        listener = web.TCPSite(self._runner, self._settings.host, self._settings.port)
         await listener.start()
         self.port = self._runner.addresses[0][1]
+        if self._page is not None:
+            self._page.start()
 
     @property
     def url(self) -> str:
         """Where to point a browser."""
-        host = self._app.config.http.host
+        host = self._settings.host
         return f"http://{f'[{host}]' if ':' in host else host}:{self.port}"
 
     async def stop(self) -> None:
         """Close all connections."""
+        if self._page is not None:
+            await self._page.stop()
         await self._runner.cleanup()
+
+
+class HttpServer(Site):
+    """All the pages of one daemon."""
+
+    def __init__(self, app: App) -> None:
+        self._app = app
+        settings = app.config.http
+        routes = [
+            web.get("/metrics", self._metrics),
+            web.get("/healthz", self._healthz),
+            web.get("/readyz", self._readyz),
+        ]
+        if not settings.page:
+            routes.append(web.get("/", self._index))
+        super().__init__(app.live, settings, routes)
 
     async def _index(self, _request: web.Request) -> web.Response:
         app = self._app

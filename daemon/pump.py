@@ -108,6 +108,8 @@ class Pump:
         self._until = inf
         self.beat_s = now()
         self.slowest_slice_s = 0.0
+        # time spent in turns so far, and the longest since somebody last looked
+        self.busy_s = self.recent_slice_s = 0.0
 
     def online(self, connected: bool) -> None:
         """The link came up or went down; silence counts from now at the earliest."""
@@ -142,7 +144,10 @@ class Pump:
             self.beat_s = start = self._now()
             arrived_s = self._decode_slice(start + SLICE_S)
             await self._feed(arrived_s)
-            self.slowest_slice_s = max(self.slowest_slice_s, self._now() - start)
+            spent_s = self._now() - start
+            self.busy_s += spent_s
+            self.recent_slice_s = max(self.recent_slice_s, spent_s)
+            self.slowest_slice_s = max(self.slowest_slice_s, spent_s)
             await asyncio.sleep(0)
 
     def _decode_slice(self, until_s: float) -> float:

@@ -45,25 +45,34 @@ _NUMBERS = TraceLine.__struct_fields__[3:-1]
 
 
 class Replay:
-    """One run. `on_event` gets every alarm event in order; `trace` a line for every conflicting pair at every tick."""
+    """One run. `on_event` and further `listeners` get each alarm event in order, `trace` a line per pair and tick."""
 
     def __init__(self, config: Config, on_event: Callable[[AlarmEvent], None], trace: IO[bytes] | None = None) -> None:
         self.pipeline = Pipeline(config, on_evidence=self._tick)
         self.events: Counter[tuple[str, str]] = Counter()
         self.t_first, self.t_last = math.inf, -math.inf
-        self._on_event = on_event
+        self.listeners = [on_event]
         self._trace = trace
 
     def run(self, batches: Iterable[Batch]) -> None:
         """Put everything through the pipeline, to the end."""
         for batch in batches:
-            self._emit(self.pipeline.feed(batch))
+            self.feed(batch)
+        self.finish()
+
+    def feed(self, batch: Batch) -> None:
+        """One batch."""
+        self._emit(self.pipeline.feed(batch))
+
+    def finish(self) -> None:
+        """The logs have ended."""
         self._emit(self.pipeline.finish())
 
     def _emit(self, events: list[AlarmEvent]) -> None:
         for event in events:
             self.events[event.kind, event.state] += 1
-            self._on_event(event)
+            for listener in self.listeners:
+                listener(event)
 
     def _tick(self, window: Window, evidence: list[Evidence]) -> None:
         for samples in window.samples.values():

@@ -184,6 +184,8 @@ class LiveView:
             f"{sum(app.pipeline.drops.values()) + sum(app.letters.counts.values())} drops",
             "ready" if not app.not_ready() else ", ".join(app.not_ready()),
         ]
+        if app.http is not None:
+            words.append(app.http.url)
         return _cut(Text("  ".join(words), "bold"))
 
 

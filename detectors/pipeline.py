@@ -46,7 +46,8 @@ class Pipeline:
 
     def __init__(self, config: Config, *, on_evidence: OnEvidence | None = None) -> None:
         self.config = config
-        self._on_evidence = on_evidence
+        # each tick's evidence before debouncing, for whoever wants to look on; may be set at any time
+        self.on_evidence = on_evidence
         self.drops: Counter[tuple[str, str]] = Counter()
         self.samples: Counter[str] = Counter()
         self.ticks = 0
@@ -247,8 +248,8 @@ class Pipeline:
             self.fleet.declared.expect(t, self.fleet.high)
         window = Window(t, samples)
         evidence = [found for detector in self.detectors for found in detector.step(window)]
-        if self._on_evidence is not None:
-            self._on_evidence(window, evidence)
+        if self.on_evidence is not None:
+            self.on_evidence(window, evidence)
         events: list[AlarmEvent] = []
         for found in evidence:
             events += self._watches[found.kind].step(found, t)

@@ -45,3 +45,9 @@ def test_profiles_and_the_example_are_shipped(wheel):
 
 def test_the_attack_catalogue_and_the_splits_are_shipped(wheel):
     assert {"watchkeeper/config/attacks.json", "watchkeeper/config/splits.json"} <= set(wheel.namelist())
+
+
+def test_the_live_page_is_shipped_whole(wheel):
+    tree = {f"watchkeeper/daemon/page/{path.name}" for path in (ROOT / "daemon" / "page").iterdir()}
+    assert "watchkeeper/daemon/page/index.html" in tree
+    assert {name for name in wheel.namelist() if name.startswith("watchkeeper/daemon/page/")} == tree

@@ -19,6 +19,7 @@ BENCHMARKS: dict[str, str] = {
     "conflicts": "time and memory of the conflict search, against BlueSky's detectors on the same traffic",
     "tracks": "time and memory of Hausdorff, DTW and EDR on long trajectories, against plain Python",
     "conflict-metrics": "episodes per second of evaluate conflicts, against a plain Python version",
+    "page": "what an open live page costs the daemon, against nobody watching",
     "diagnosis": "the diagnosis's share of the pipeline's CPU, with many alarms at once",
 }
 

@@ -1,4 +1,4 @@
-"""`watchkeeper demo`: broker, simulator, daemon and live alarms, in one command."""
+"""`watchkeeper demo`: broker, simulator, daemon and live page, in one command."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from watchkeeper.config.loader import ConfigError
 from watchkeeper.daemon.background import leave
 
 HELP = """\
-start a broker, a simulator and the daemon, and show the alarms live
+start a broker, a simulator and the daemon, and show the alarms live: here, and in a browser
 
 Eleven vehicles fly: a pair of aircraft on collision course that turns away in time, and drones whose GPS is
 spoofed, whose IMU drifts or that fall silent. With --seconds 60 or more the exit code says whether alarms of kinds

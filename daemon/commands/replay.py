@@ -18,7 +18,7 @@ from rich.console import Console
 
 from watchkeeper.config.loader import ENV_FILE, load
 from watchkeeper.config.schema import Config
-from watchkeeper.daemon.arguments import mqtt_url, positive, speed
+from watchkeeper.daemon.arguments import mqtt_url, port, positive, speed
 from watchkeeper.daemon.exits import INTERRUPTED, exits, fail
 from watchkeeper.daemon.progress import shown
 from watchkeeper.daemon.terminal import line_of
@@ -32,6 +32,7 @@ examples:
   watchkeeper replay flight.wklog                                   alarms as lines, without repeats
   watchkeeper replay flight.wklog --alarms alarms.jsonl --summary summary.json
   watchkeeper replay north.wklog south.csv.gz --speed 50            several logs, merged by time
+  watchkeeper replay flight.wklog --http 9108 --speed 5             look at it: http://127.0.0.1:9108
   watchkeeper replay flight.wklog --to-mqtt mqtt://127.0.0.1:1883 --speed 1
 
 The alarms are the same bytes at every --speed and --chunk. A file name of - is standard output.
@@ -44,8 +45,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("logs", metavar="LOG", nargs="+", type=Path, help="recorded logs; several are merged by time")
     parser.add_argument("-c", "--config", metavar="FILE", type=Path, help=f"TOML file (default: {ENV_FILE}, or none)")
     parser.add_argument("--profile", help="high-sensitivity, balanced or high-specificity, whatever the file says")
+    parser.add_argument("--speed", type=speed, help="1 is real time, 50 fifty times that; default max, with --http 1")
     parser.add_argument(
-        "--speed", type=speed, default=math.inf, help="1 is real time, 50 fifty times that; default max"
+        "--http", type=port, metavar="PORT", help="serve the live page here (0: any port), until Ctrl-C"
     )
     parser.add_argument("--chunk", type=positive, metavar="N", help="feed N samples at a time (default: as recorded)")
     parser.add_argument("--start", type=float, default=-math.inf, metavar="T", help="leave out samples before t = T")
@@ -67,6 +69,11 @@ def main(args: argparse.Namespace) -> int:
             f"watchkeeper: --to-mqtt publishes samples and judges nothing: no --{outputs[0]} with it", file=sys.stderr
         )
         return 2
+    if args.to_mqtt and args.http is not None:
+        print("watchkeeper: --to-mqtt judges nothing: no --http with it", file=sys.stderr)
+        return 2
+    if args.speed is None:
+        args.speed = math.inf if args.http is None else 1.0
     config = load(args.config, overrides={"profile": args.profile} if args.profile else None)
     sources = [open_log(path) for path in args.logs]
     return _publish(args, config, sources) if args.to_mqtt else _judge(args, config, sources)
@@ -89,6 +96,7 @@ def _publish(args: argparse.Namespace, config: Config, sources: Sequence[Source]
 def _judge(args: argparse.Namespace, config: Config, sources: Sequence[Source]) -> int:
     # here, not above: the numeric libraries take a second, which a wrong argument need not wait for
     from watchkeeper.daemon.replay import Replay  # noqa: PLC0415
+    from watchkeeper.daemon.replay_page import show  # noqa: PLC0415
     from watchkeeper.detectors.warmup import warm_up  # noqa: PLC0415
 
     warm_up(config)
@@ -100,8 +108,14 @@ def _judge(args: argparse.Namespace, config: Config, sources: Sequence[Source]) 
         batches = read_logs(sources, chunk=args.chunk, start=args.start, stop=args.stop)
         batches = shown(batches, sources, "replaying", hidden=args.alarms is None and sys.stdout.isatty())
         began_s, began_cpu_s = time.perf_counter(), time.process_time()
+        pacer = Pacer(args.speed, SystemClock(), max_gap_s=config.time.gap_skip_s)
         try:
-            replay.run(paced(batches, Pacer(args.speed, SystemClock(), max_gap_s=config.time.gap_skip_s)))
+            if args.http is None:
+                replay.run(paced(batches, pacer))
+            else:
+                interrupted = not asyncio.run(
+                    show(replay, batches, pacer, args.http, [str(path) for path in args.logs])
+                )
         except KeyboardInterrupt:
             interrupted = True
         wall_s, cpu_s = time.perf_counter() - began_s, time.process_time() - began_cpu_s

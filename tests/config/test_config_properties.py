@@ -27,6 +27,7 @@ FORMED = {
     "topics.output": PREFIX,
     "home_assistant.prefix": PREFIX,
     "alertmanager.url": st.sampled_from(("", "http://127.0.0.1:9093", "https://alerts.example/am")),
+    "http.public_name": HOST | st.just(""),
     "name": TEXT.filter(str.strip),
 }
 NUMBERS = [s for s in SETTINGS.values() if s.kind in (int, float)]

@@ -27,6 +27,7 @@ def test_a_short_demo_shows_the_addresses_and_ends_by_itself(tmp_path: Path) -> 
     out, err = process.communicate(timeout=300)
     assert process.returncode == 0, out + err
     assert re.search(r"broker +mqtt://127\.0\.0\.1:\d+", out)
+    assert re.search(r"look +http://127\.0\.0\.1:\d+/\n", out)
     assert re.search(r"metrics +http://127\.0\.0\.1:\d+/metrics", out)
     assert re.search(r"conflict +raised +\d+ +cleared +\d+", out)
     assert "Traceback" not in err

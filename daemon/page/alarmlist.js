@@ -1,0 +1,189 @@
+// The alarm list: who, what, how bad, since when; filters, acknowledge, and the whole story of the chosen one.
+
+import { SEVERITIES } from './alarms.js';
+import { by, el, facts, setText, shape } from './dom.js';
+import { clock, known, label, short, span } from './units.js';
+
+const MOST = 150;
+
+export class AlarmList {
+  constructor(app) {
+    this.app = app;
+    this.list = by('alarms');
+    this.rows = new Map();
+    this.filter = { severities: new Set(SEVERITIES), kind: '', open: false, cleared: true };
+    this.kinds = new Set();
+    for (const chip of document.querySelectorAll('.filters .chip[data-severity]')) {
+      chip.onclick = () => {
+        const { severities } = this.filter;
+        const { severity } = chip.dataset;
+        if (!severities.delete(severity)) severities.add(severity);
+        this.press(chip, severities.has(severity));
+      };
+    }
+    by('only-open').onclick = () => this.press(by('only-open'), this.filter.open = !this.filter.open);
+    by('with-cleared').onclick = () => this.press(by('with-cleared'), this.filter.cleared = !this.filter.cleared);
+    by('kind').onchange = () => {
+      this.filter.kind = by('kind').value;
+      this.render();
+    };
+  }
+
+  press(chip, on) {
+    chip.setAttribute('aria-pressed', String(on));
+    this.render();
+  }
+
+  /** The rows that pass the filters, in order. */
+  shown() {
+    const { severities, kind, open, cleared } = this.filter;
+    return this.app.alarms.list(this.app.shownTime()).filter((row) => severities.has(row.severity)
+      && (!kind || row.alarm.event.kind === kind) && (!open || !row.alarm.ack) && (cleared || row.state !== 'cleared'));
+  }
+
+  render() {
+    const rows = this.shown();
+    const now = this.app.now();
+    for (const { alarm } of rows) this.addKind(alarm.event.kind);
+    const seen = new Set();
+    let before = null;
+    for (const row of rows.slice(0, MOST)) {
+      const item = this.rows.get(row.alarm.id) ?? this.make(row.alarm.id);
+      this.update(item, row, now);
+      seen.add(row.alarm.id);
+      const wanted = before ? before.nextSibling : this.list.firstChild;
+      if (item.li !== wanted) this.list.insertBefore(item.li, wanted);
+      before = item.li;
+    }
+    for (const [id, item] of this.rows) {
+      if (!seen.has(id)) {
+        item.li.remove();
+        this.rows.delete(id);
+      }
+    }
+    const more = by('alarms-more');
+    more.hidden = rows.length > 0 && rows.length <= MOST;
+    setText(more, rows.length ? `and ${rows.length - MOST} more` : 'No alarms to show.');
+  }
+
+  addKind(kind) {
+    if (this.kinds.has(kind)) return;
+    this.kinds.add(kind);
+    const options = [...this.kinds].sort().map((k) => el('option', { value: k }, k.replaceAll('_', ' ')));
+    by('kind').replaceChildren(el('option', { value: '' }, 'all kinds'), ...options);
+    by('kind').value = this.filter.kind;
+  }
+
+  make(id) {
+    const item = { shape: null, who: el('span.who'), kind: el('span.kind'), sub: el('span.sub'), when: el('span'),
+      ack: el('button.ack', { type: 'button' }), top: el('span.top'), about: el('div.about', { hidden: true }) };
+    item.top.append(item.kind, item.who);
+    item.open = el('button.open', { type: 'button' }, item.top, item.sub);
+    item.li = el('li.alarm', {}, item.open, el('div.side', {}, item.when, item.ack), item.about);
+    item.li.dataset.id = id;
+    item.open.onclick = () => this.app.choose(this.app.chosen === id ? null : id);
+    item.ack.onclick = () => this.app.acknowledge(id);
+    this.rows.set(id, item);
+    return item;
+  }
+
+  update(item, { alarm, state, severity, score }, now) {
+    const { event, ack } = alarm;
+    const chosen = this.app.chosen === alarm.id;
+    const who = event.subjects.map((id) => this.app.nameOf(id)).join(' × ');
+    const version = `${severity}|${state}|${ack?.t}|${chosen}`;
+    if (item.version !== version) {
+      item.version = version;
+      item.li.dataset.severity = severity;
+      item.li.className = `alarm${state === 'cleared' ? ' cleared' : ''}${ack ? ' acked' : ''}${chosen ? ' chosen' : ''}`;
+      item.shape?.remove();
+      item.shape = shape(severity);
+      item.top.prepend(item.shape);
+      item.open.setAttribute('aria-expanded', String(chosen));
+      setText(item.ack, ack ? 'acknowledged' : 'Acknowledge');
+      item.ack.setAttribute('aria-pressed', String(Boolean(ack)));
+      item.ack.title = ack ? `${ack.by || 'somebody'}, ${clock(ack.t)}; press to take back` : '';
+      item.about.hidden = !chosen;
+    }
+    setText(item.who, who);
+    setText(item.kind, event.kind.replaceAll('_', ' '));
+    item.ack.setAttribute('aria-label', `${ack ? 'Acknowledged' : 'Acknowledge'}: ${event.kind} ${who}`);
+    item.open.setAttribute('aria-label', `${severity} ${event.kind} ${who}, ${state}`);
+    const story = state === 'cleared' ? summary(event) : headline(event, score);
+    if (item.story !== story) {
+      item.story = story;
+      item.sub.replaceChildren(...story.split('|').map((part, i) => el(i ? 'span' : 'b', {}, part)));
+    }
+    const since = state === 'cleared' ? `cleared ${span(Math.max(0, now - event.t))} ago` : span(Math.max(0, now - event.t_raised));
+    setText(item.when, since);
+    if (chosen && item.told !== `${event.t}${version}`) {
+      item.told = `${event.t}${version}`;
+      item.about.replaceChildren(...about(alarm));
+    }
+  }
+}
+
+/** The two or three numbers that matter, by kind; the first is emphasised. */
+function headline({ kind, evidence: e, threshold, diagnosis, subjects }, score) {
+  const causes = (e.causes ?? []).join(', ').replaceAll('_', ' ');
+  const ratio = `${short(score)} of ${short(threshold)}`;
+  switch (kind) {
+    case 'conflict': return `${e.dcpa_nm?.toFixed(1)} NM, ${Math.round(e.vsep_ft)} ft|in ${Math.round(e.tcpa_s)} s|${Math.round(100 * score)} %`;
+    case 'los': return `${e.sep_nm?.toFixed(1)} NM apart|${Math.round(e.vsep_ft)} ft`;
+    case 'silence': return `${causes}|silent for ${short(e.silence_s)} s`;
+    case 'gnss_interference': return `${Math.round(e.affected)} of ${Math.round(e.aircraft)} aircraft|${short(e.radius_km)} km around`;
+    case 'incident': return diagnosis
+      ? `${diagnosis.type.replaceAll('_', ' ')} at ${diagnosis.location}|${Math.round(100 * diagnosis.confidence)} %`
+      : `${(e.alarms ?? subjects).length} alarms with one cause`;
+    default: return causes ? `${causes}|${ratio}` : ratio;
+  }
+}
+
+/** What is left to say of an alarm that is over. */
+function summary({ evidence, diagnosis, t, t_raised }) {
+  const cause = diagnosis ? `${diagnosis.type.replaceAll('_', ' ')} at ${diagnosis.location}` : (evidence.causes ?? []).join(', ').replaceAll('_', ' ');
+  const why = evidence.cleared_by && evidence.cleared_by !== 'evidence' ? `|${evidence.cleared_by.replaceAll('_', ' ')}` : '';
+  return `lasted ${span(t - t_raised)}${cause ? `|${cause}` : ''}${why}`;
+}
+
+/** Evidence, diagnosis and life cycle of one alarm. */
+function about({ event, life, ack }) {
+  const numbers = Object.entries(event.evidence).filter(([, v]) => typeof v === 'number');
+  const rows = numbers.map(([name, v]) => {
+    const [words, unit] = label(name);
+    return [words, `${short(v)}${unit ? ` ${unit}` : ''}`];
+  });
+  const steps = [['onset', event.t_onset], ...life.filter(([, state], i) => state !== 'updated' || i === life.length - 1)
+    .map(([t, state]) => [state, t])];
+  if (ack) steps.push([`acknowledged${ack.by ? ` by ${ack.by}` : ''}`, ack.t]);
+  const parts = [el('ol.life', {}, ...steps.map(([word, t]) => el('li', {}, `${word} ${clock(t)}`)))];
+  if (event.diagnosis) parts.push(diagnosisCard(event.diagnosis));
+  parts.push(facts([['score', short(event.score)], ['threshold', short(event.threshold)], ...rows.slice(0, 24)]));
+  const words = Object.entries(event.evidence).filter(([k, v]) => typeof v === 'string' && known(v.length) && k !== 'extent');
+  if (words.length) parts.push(facts(words.map(([k, v]) => [k.replaceAll('_', ' '), v])));
+  return parts;
+}
+
+/** Alarms by what they say, and what the tools found: a line each. */
+function gathered(evidence) {
+  const alarms = new Map();
+  const lines = [];
+  for (const { alarm, stream, tool, target, found } of evidence) {
+    if (tool) lines.push(`${tool.replaceAll('_', ' ')} ${target}: ${found.replaceAll('_', ' ')}`);
+    else alarms.set(alarm, [...(alarms.get(alarm) ?? []), stream]);
+  }
+  return [...[...alarms].map(([word, streams]) => `${word}: ${streams.slice(0, 8).join(', ')}${streams.length > 8 ? ` and ${streams.length - 8} more` : ''}`), ...lines];
+}
+
+/** What is wrong and where, how sure that is, and what else it may be. */
+export function diagnosisCard({ type, location, confidence, evidence = [], alternatives = [] }) {
+  const bar = el('i');
+  bar.style.width = `${Math.round(100 * confidence)}%`;
+  const said = gathered(evidence).map((line) => el('li', {}, line));
+  const others = alternatives.slice(0, 3).map((a) => `${a.type.replaceAll('_', ' ')} at ${a.location} ${Math.round(100 * a.confidence)} %`);
+  return el('div.diagnosis', {},
+    el('h3', {}, `${type.replaceAll('_', ' ')} at ${location}`, el('span', {}, `${Math.round(100 * confidence)} %`)),
+    el('div.sure', {}, bar),
+    said.length ? el('ul', {}, ...said) : null,
+    others.length ? el('p.tag', {}, `or: ${others.join('; ')}`) : null);
+}

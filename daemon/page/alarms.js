@@ -1,0 +1,119 @@
+// Alarms by id, each with its life so far, so that the list can be shown as it was at any moment of the last minutes.
+
+export const SEVERITIES = ['advisory', 'caution', 'warning'];
+const LIFE_STEPS = 60;
+const KEEP_CLEARED = 300;
+
+/** One alarm: its newest event, and the steps of its life: [t, state, severity, score]. */
+class Alarm {
+  constructor(event) {
+    this.id = event.id;
+    this.life = [];
+    this.ack = null;
+    this.shownAt = performance.now();
+    this.take(event);
+  }
+
+  take(event) {
+    this.event = event;
+    const last = this.life[this.life.length - 1];
+    if (last && last[0] === event.t && last[1] === event.state) return;
+    // the beginning stays: it says when it was raised
+    if (this.life.length >= LIFE_STEPS) this.life.splice(1, 1);
+    if (!this.life.length && event.state !== 'raised') this.life.push([event.t_raised, 'raised', event.severity, event.score]);
+    this.life.push([event.t, event.state, event.severity, event.score]);
+  }
+
+  /** Its state at time t (undefined: now); null before it was raised. */
+  at(t) {
+    const { event } = this;
+    if (t === undefined) return { state: event.state, severity: event.severity, score: event.score };
+    if (event.t_raised > t) return null;
+    let found = null;
+    for (const [when, state, severity, score] of this.life) if (when <= t) found = { state, severity, score };
+    return found;
+  }
+}
+
+export class Alarms {
+  constructor() {
+    /** @type {Map<string, Alarm>} */
+    this.all = new Map();
+    this.version = 0;
+  }
+
+  /** Everything anew; what is known of alarms that go on is kept. */
+  reset({ alarms, acknowledged }) {
+    const before = this.all;
+    this.all = new Map();
+    for (const event of alarms) {
+      const alarm = before.get(event.id);
+      if (alarm) alarm.take(event);
+      this.all.set(event.id, alarm ?? new Alarm(event));
+    }
+    for (const alarm of this.all.values()) alarm.ack = acknowledged[alarm.id] ?? null;
+    this.version++;
+  }
+
+  /** One piece of news: an event, or an acknowledgement. Returns an alarm that is new. */
+  take(news) {
+    this.version++;
+    if (news.acknowledged) {
+      const alarm = this.all.get(news.acknowledged);
+      if (alarm) alarm.ack = news.by;
+      return null;
+    }
+    const known = this.all.get(news.event.id);
+    if (known) {
+      known.take(news.event);
+      return null;
+    }
+    const alarm = new Alarm(news.event);
+    this.all.set(alarm.id, alarm);
+    this.forget();
+    return alarm;
+  }
+
+  forget() {
+    let cleared = 0;
+    for (const alarm of this.all.values()) cleared += alarm.event.state === 'cleared';
+    for (const [id, alarm] of this.all) {
+      if (cleared <= KEEP_CLEARED) return;
+      if (alarm.event.state === 'cleared') {
+        this.all.delete(id);
+        cleared--;
+      }
+    }
+  }
+
+  /** What there was to see at t (undefined: now): unacknowledged and severe first, ended ones last. */
+  list(t) {
+    if (this.listed?.version === this.version && this.listed.t === t) return this.listed.rows;
+    const rows = [];
+    for (const alarm of this.all.values()) {
+      const was = alarm.at(t);
+      if (was) rows.push({ alarm, ...was, rank: SEVERITIES.indexOf(was.severity) });
+    }
+    const group = (row) => (row.state === 'cleared' ? 2 : row.alarm.ack ? 1 : 0);
+    rows.sort((p, q) => group(p) - group(q)
+      || (p.state === 'cleared' ? q.alarm.event.t - p.alarm.event.t : q.rank - p.rank)
+      || q.alarm.event.t_raised - p.alarm.event.t_raised || (p.alarm.id < q.alarm.id ? -1 : 1));
+    this.listed = { version: this.version, t, rows };
+    return rows;
+  }
+
+  /** Active alarms at t by vehicle id: the highest rank, and whether one of them asks for attention. */
+  byVehicle(t) {
+    const found = new Map();
+    for (const alarm of this.all.values()) {
+      const was = alarm.at(t);
+      if (!was || was.state === 'cleared' || alarm.event.kind === 'incident') continue;
+      const rank = SEVERITIES.indexOf(was.severity);
+      for (const id of alarm.event.subjects) {
+        const before = found.get(id);
+        found.set(id, { rank: Math.max(rank, before?.rank ?? -1), open: !alarm.ack || Boolean(before?.open) });
+      }
+    }
+    return found;
+  }
+}

@@ -1,0 +1,61 @@
+// Buttons, tabs and the search box: what each of them does.
+
+import { by, el } from './dom.js';
+import { gestures, zoomBy } from './gestures.js';
+
+export const PANES = ['alarms', 'vehicle', 'network'];
+const FOUND = 30;
+
+/** Give every control of the page its work. */
+export function controls(app) {
+  const { map } = app;
+  gestures(by('air'), map, {
+    onPick: (x, y) => app.select(map.pick(x, y) || null, { open: true }),
+    onTake: () => app.follow(false),
+  });
+  by('zoom-in').onclick = () => zoomBy(map, 1);
+  by('zoom-out').onclick = () => zoomBy(map, -1);
+  by('fit').onclick = () => { app.follow(false); map.fit(); };
+  by('follow').onclick = () => app.follow(!app.following);
+  for (const button of by('worlds').children) button.onclick = () => app.showWorld(button.dataset.world);
+  tabs(app);
+  search(app);
+}
+
+function tabs(app) {
+  for (const pane of PANES) by(`tab-${pane}`).onclick = () => app.showPane(pane);
+  document.querySelector('[role=tablist]').addEventListener('keydown', (event) => {
+    const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+    if (!step) return;
+    const at = PANES.findIndex((pane) => by(`tab-${pane}`).getAttribute('aria-selected') === 'true');
+    const next = PANES[(at + step + PANES.length) % PANES.length];
+    app.showPane(next);
+    by(`tab-${next}`).focus();
+  });
+}
+
+function search(app) {
+  const box = by('find');
+  box.oninput = () => {
+    const found = find(app.fleet, box.value);
+    by('found').replaceChildren(...found.map(({ id, callsign }) => el('option', { value: id }, callsign)));
+    if (app.fleet.slots.has(box.value)) app.select(box.value, { go: true, open: true });
+  };
+  box.onkeydown = (event) => {
+    if (event.key !== 'Enter') return;
+    const [first] = find(app.fleet, box.value);
+    if (first) app.select(first.id, { go: true, open: true });
+  };
+}
+
+/** Vehicles whose id or callsign holds this word. */
+function find(fleet, word) {
+  const wanted = word.trim().toLowerCase();
+  if (!wanted) return [];
+  const found = [];
+  for (const { id, callsign } of fleet.ids.values()) {
+    if (id.toLowerCase().includes(wanted) || callsign.toLowerCase().includes(wanted)) found.push({ id, callsign });
+    if (found.length === FOUND) break;
+  }
+  return found;
+}

@@ -1,0 +1,55 @@
+// The bar on top: are we connected, how many are there, how many alarms, how fast does it flow.
+
+import { sparkline } from './charts.js';
+import { by, setText } from './dom.js';
+import { duration_ms, short, span } from './units.js';
+
+const SPARK = 90;
+
+export class Header {
+  constructor(app) {
+    this.app = app;
+    this.rates = [];
+    this.heard = performance.now();
+    setInterval(() => this.age(), 1000);
+  }
+
+  state(word, detail) {
+    by('link').dataset.state = word;
+    setText(by('link-text'), detail);
+  }
+
+  take(picture) {
+    this.heard = performance.now();
+    const { figures, vehicles, state } = picture;
+    if (state.length) this.state('waiting', state[0]); else this.state('live', 'live');
+    this.rates.push(figures.messages_per_s);
+    if (this.rates.length > SPARK) this.rates.shift();
+    setText(by('f-vehicles'), vehicles.toLocaleString('en'));
+    setText(by('f-rate'), short(figures.messages_per_s));
+    setText(by('f-lag'), figures.lag_s === null ? '–' : `${figures.lag_s.toFixed(1)} s`);
+    setText(by('f-turn'), duration_ms(figures.turn_ms));
+    setText(by('f-dropped'), short(figures.dropped));
+    sparkline(by('spark'), this.rates);
+  }
+
+  /** A connection that says nothing is not alive, whatever the browser thinks. */
+  age() {
+    const quiet = (performance.now() - this.heard) / 1000;
+    if (quiet > 4) this.state('lost', `nothing heard for ${span(quiet)}`);
+  }
+
+  alarms(rows) {
+    const count = { warning: 0, caution: 0, advisory: 0 };
+    let open = 0;
+    for (const { severity, state, alarm } of rows) {
+      if (state === 'cleared') continue;
+      count[severity]++;
+      open += !alarm.ack;
+    }
+    for (const [severity, n] of Object.entries(count)) setText(by(`f-${severity}`), String(n));
+    by('unseen').hidden = !open;
+    setText(by('unseen'), String(open));
+    document.title = count.warning ? `(${count.warning}) Watchkeeper` : 'Watchkeeper';
+  }
+}

@@ -1,0 +1,56 @@
+// The keyboard, and the page of help that lists it.
+
+import { by, el } from './dom.js';
+import { zoomBy } from './gestures.js';
+import { toggleTheme } from './palette.js';
+
+/** Keys in the order in which they are listed: [keys, words, what happens]. */
+export function keyboard(app) {
+  const { map, timeline } = app;
+  const table = [
+    [['j'], 'next alarm', () => app.walk(1)],
+    [['k'], 'alarm before', () => app.walk(-1)],
+    [['a'], 'acknowledge the alarm', () => app.chosen && app.acknowledge(app.chosen)],
+    [['/'], 'find a vehicle', () => by('find').focus()],
+    [['f'], 'fit the fleet', () => { app.follow(false); map.fit(); }],
+    [['c'], 'follow the vehicle', () => app.follow(!app.following)],
+    [['l'], 'Earth or local frame', () => app.otherWorld()],
+    [['+', '='], 'zoom in', () => zoomBy(map, 1)],
+    [['-'], 'zoom out', () => zoomBy(map, -1)],
+    [[' '], 'pause, go on', () => timeline.toggle()],
+    [[',', '<'], 'five seconds back', () => timeline.stepBack()],
+    [['.', '>'], 'five seconds on', () => timeline.stepOn()],
+    [['End'], 'back to now', () => timeline.live()],
+    [['1'], 'alarms', () => app.showPane('alarms')],
+    [['2'], 'vehicle', () => app.showPane('vehicle')],
+    [['3'], 'network', () => app.showPane('network')],
+    [['t'], 'dark or light', toggleTheme],
+    [['Escape'], 'choose nothing', () => app.choose(null) || app.select(null)],
+    [['?'], 'this help', () => help(true)],
+  ];
+  const what = new Map(table.flatMap(([keys, , act]) => keys.map((key) => [key, act])));
+  document.addEventListener('keydown', (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || by('help').open) return;
+    const { target } = event;
+    const typing = target.matches('input:not([type=range]), select, textarea');
+    if (typing && event.key !== 'Escape') return;
+    if (typing) target.blur();
+    // a focused button keeps the space bar, a focused slider its own keys
+    if (event.key === ' ' && target.matches('button, summary, a')) return;
+    if (event.key === 'End' && target.matches('input')) return;
+    const act = what.get(event.key);
+    if (!act) return;
+    act();
+    event.preventDefault();
+  });
+  const names = { ' ': 'space', Escape: 'Esc' };
+  by('keys').replaceChildren(...table.map(([keys, words]) => el('div', {}, el('dt', {}, words),
+    el('dd', {}, el('kbd', {}, names[keys[0]] ?? keys[0])))), el('div', {}, el('dt', {}, 'pan the map'), el('dd', {}, el('kbd', {}, '← ↑ → ↓'))));
+  by('help-open').onclick = () => help(true);
+  by('help-close').onclick = () => help(false);
+  by('theme').onclick = toggleTheme;
+}
+
+function help(on) {
+  if (on) by('help').showModal(); else by('help').close();
+}
