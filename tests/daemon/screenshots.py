@@ -47,9 +47,10 @@ def record(folder: Path) -> list[Path]:
 @contextmanager
 def replayed(logs: list[Path]) -> Iterator[str]:
     """The address of a replay of these logs."""
-    command = [sys.executable, "-m", "watchkeeper.daemon.cli", "replay", *map(str, logs)]
+    # by their names: where they are is nobody's business
+    command = [sys.executable, "-m", "watchkeeper.daemon.cli", "replay", *(log.name for log in logs)]
     command += ["--http", "0", "--speed", str(SPEED), "--alarms", "/dev/null"]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=logs[0].parent)
     assert process.stderr is not None
     try:
         yield next(found[1] for line in process.stderr if (found := re.search(r"look at it: (\S+)", line)))
