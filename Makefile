@@ -7,7 +7,7 @@ ARGS ?=
 
 .PHONY: demo test check bench data proofs reproduce docs dashboards clean
 
-demo: $(VENV)/ready ## broker, simulator, daemon and live alarms: make demo ARGS="--seconds 60"
+demo: $(VENV)/runs ## broker, simulator, daemon and live alarms: make demo ARGS="--seconds 60"
 	$(BIN)/watchkeeper demo $(ARGS)
 
 test: $(VENV)/ready ## everything that proves a claim in minutes
@@ -45,10 +45,15 @@ docs: $(VENV)/ready ## the reference pages that are generated from the code
 dashboards: $(VENV)/ready ## Grafana's dashboards, generated from deploy/dashboards
 	$(BIN)/python deploy/dashboards/generate.py deploy/grafana/dashboards
 
-# The environment is made once and again whenever the project's metadata changes.
-$(VENV)/ready: pyproject.toml
+# The environment is made once and again whenever the project's metadata changes: first what it takes to run, so that a
+# demo need not wait for what only developers use.
+$(VENV)/runs: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) || { \
 	  rm -rf $(VENV); echo "python3 cannot make an environment: on Debian, apt install python3-venv"; exit 1; }
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[demo,fast]"
+	touch $@
+
+$(VENV)/ready: $(VENV)/runs
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev,demo,fast]"
 	touch $@
 
