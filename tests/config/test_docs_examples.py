@@ -23,12 +23,17 @@ def test_there_are_examples():
     assert len(BLOCKS) > 10
 
 
+def problems_of(file: Path) -> set[str]:
+    try:
+        load(file)
+    except ConfigError as error:
+        return {problem.key for problem in error.problems}
+    return set()
+
+
 @pytest.mark.parametrize("block", BLOCKS)
 def test_an_example_is_valid(block, tmp_path):
     file = tmp_path / "example.toml"
     file.write_text(block)
-    try:
-        load(file)
-    except ConfigError as error:
-        # certificates that readers have and we have not
-        assert {problem.key for problem in error.problems} == {"broker.ca_file"}
+    # certificates that readers have and we have not
+    assert problems_of(file) <= {"broker.ca_file"}
