@@ -29,6 +29,7 @@ class Stage:
     """A pipeline that can be watched, and nothing else; see live.Watched."""
 
     version = "bench"
+    recorded = False
 
     def __init__(self) -> None:
         self.pipeline = Pipeline(DEFAULT)

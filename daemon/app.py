@@ -59,6 +59,8 @@ class App:
     `reload` gives the configuration anew.
     """
 
+    recorded = False
+
     def __init__(self, config: Config, *, reload: Callable[[], Config] | None = None) -> None:
         self.config = config
         self.version = version("watchkeeper")

@@ -52,6 +52,8 @@ class Watched(Protocol):
 
     version: str
     pipeline: Pipeline
+    recorded: bool
+    """A log that is played again: it has samples instead of messages, and no pages but this one."""
 
     def totals(self) -> Totals:
         """For rates: the page shows differences."""
@@ -210,7 +212,8 @@ class Live:
 
     def everything(self) -> bytes:
         """All alarms, as one message."""
-        return msgspec.json.encode({**self.desk.everything(), "version": self._watched.version})
+        about = {"version": self._watched.version, "recorded": self._watched.recorded}
+        return msgspec.json.encode({**self.desk.everything(), **about})
 
     def roster(self, since: int | None) -> tuple[bytes, int]:
         """The names that are new since this version (None: all of them), and their version."""

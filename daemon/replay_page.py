@@ -28,6 +28,8 @@ from watchkeeper.streams.pacing import Pacer, groups
 class Stage:
     """What the page is told about a replay; see live.Watched."""
 
+    recorded = True
+
     def __init__(self, replay: Replay, logs: list[str]) -> None:
         self.version = version("watchkeeper")
         self.pipeline = replay.pipeline

@@ -69,6 +69,9 @@ class App {
       case 'alarms':
         this.alarms.reset(message);
         setText(by('version'), `Watchkeeper ${message.version}`);
+        // a log that is played again has samples instead of messages, and no other pages
+        setText(by('f-rate-name'), message.recorded ? 'samples/s' : 'messages/s');
+        by('pages').hidden = message.recorded;
         this.alarmsChanged();
         break;
       case 'news': {

@@ -61,6 +61,7 @@ def test_a_replay_with_an_audience_gives_the_same_alarms(log: Path, tmp_path: Pa
     assert alone.read_bytes() == shown.read_bytes() != b""
     last = {event["id"]: event for event in map(msgspec.json.decode, shown.read_bytes().splitlines())}
     assert {event["id"]: event for event in page["alarms"]} == last
+    assert page["recorded"] is True
 
 
 def test_publishing_shows_nothing(log: Path) -> None:
