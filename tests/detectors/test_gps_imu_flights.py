@@ -19,6 +19,8 @@ import pytest
 from watchkeeper.config.schema import DEFAULT, FleetLimits
 from watchkeeper.detectors.base import Window
 from watchkeeper.detectors.gps_imu import GpsImu
+from watchkeeper.detectors.gps_imu_read import hold_course
+from watchkeeper.detectors.gps_imu_state import VEHICLE, WORK
 from watchkeeper.streams.fleet import Fleet, Samples
 from watchkeeper.streams.messages import COLUMN, FIELDS, Kind
 
@@ -176,6 +178,33 @@ def test_what_a_drift_of_half_a_metre_per_second_hides_in(flights):
         tail.append(np.quantile(part, 0.99))
         print(f"| {name} | {np.median(part):.1f} m | {tail[-1]:.1f} m |")
     assert np.median(tail) > 2.5
+
+
+def held_share(f: Flight) -> float:
+    """Share of the fixes whose velocity has no direction, by the rule of the detector."""
+    row, work, held = np.zeros(1, VEHICLE)[0], np.zeros(1, WORK)[0], 0
+    vx, vy = (f.data[Kind.GPS][COLUMN[Kind.GPS][name]] for name in ("gps_vx", "gps_vy"))
+    for told in zip(vx.tolist(), vy.tolist(), strict=True):
+        work["fix"][3:5] = told
+        hold_course(row, work)
+        held += work["loose_mps"] > 0.0
+        row["told"], row["fix_t"] = told, 1.0
+    return held / len(vx)
+
+
+def test_quadrotors_receivers_hold_their_course_and_their_velocity_is_older_than_their_position(flights):
+    fleet = Fleet(CONFIG.fleet)
+    detector = GpsImu(CONFIG, fleet)
+    slots = {fleet.slot_for(name): f for name, f in flights.items()}
+    for window in windows(slots):
+        detector.step(window)
+    print("\n| flight | velocities without a direction | older than the position |")
+    for slot, (name, f) in enumerate(flights.items()):
+        share, lead_s = held_share(f), float(detector._table["lead_s"][slot])
+        print(f"| {name} | {share:.0%} | {lead_s:.2f} s |")
+        if name.startswith("quad"):
+            assert share > 0.25
+            assert lead_s > 0.05
 
 
 @pytest.fixture(scope="module")
