@@ -2,7 +2,6 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-PACKAGES := benchmarks config daemon detectors evaluation streams
 ARGS ?=
 
 .PHONY: demo test check bench data proofs reproduce docs dashboards clean
@@ -16,11 +15,11 @@ test: $(VENV)/ready ## everything that proves a claim in minutes
 proofs: $(VENV)/ready ## the long ones: load, floods, kill -9, byte-identical replay
 	$(BIN)/python -m pytest -m long $(ARGS)
 
-check: $(VENV)/ready .links/ready ## format, lint, types, imports
+check: $(VENV)/ready ## format, lint, types, imports
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	$(BIN)/mypy $(PACKAGES:%=-p watchkeeper.%)
-	PYTHONPATH=.links $(BIN)/lint-imports --no-cache
+	$(BIN)/mypy -p watchkeeper
+	$(BIN)/lint-imports --no-cache
 
 bench: $(VENV)/ready ## make bench ARGS=replay
 	$(BIN)/watchkeeper bench $(ARGS)
@@ -57,11 +56,5 @@ $(VENV)/ready: $(VENV)/runs
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev,demo,fast]"
 	touch $@
 
-# mypy and import-linter look for a folder called watchkeeper: links make one.
-.links/ready:
-	mkdir -p .links/watchkeeper
-	for p in $(PACKAGES); do ln -sfn ../../$$p .links/watchkeeper/$$p; done
-	touch $@
-
 clean:
-	rm -rf $(VENV) .links .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist *.egg-info
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist src/*.egg-info

@@ -1,29 +1,49 @@
-"""The wheel holds the package `watchkeeper` and nothing else, so nothing generic lands in anyone's site-packages."""
+"""The wheel holds the package `watchkeeper` and nothing else, the sdist real files where the checkout has links."""
 
 import subprocess
 import sys
+import tarfile
 import zipfile
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parents[1]
+# The folders at the root that are subpackages: those with an __init__.py.
+FOLDERS = {path.parent.name for path in ROOT.glob("*/__init__.py")}
+FACE = {"__init__.py", "py.typed"}
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> zipfile.ZipFile:
-    folder = tmp_path_factory.mktemp("wheel")
-    source = folder / "source"
-    # a copy, because setuptools writes its build folder beside the sources
+def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of what git tracks, because setuptools writes its build folder next to the sources."""
+    folder = tmp_path_factory.mktemp("source")
     tracked = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True).stdout.decode()
     for name in filter(None, tracked.split("\0")):
-        if (ROOT / name).is_file():
-            (source / name).parent.mkdir(parents=True, exist_ok=True)
-            (source / name).write_bytes((ROOT / name).read_bytes())
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if (ROOT / name).is_symlink():
+            path.symlink_to((ROOT / name).readlink())
+        elif (ROOT / name).is_file():
+            path.write_bytes((ROOT / name).read_bytes())
+    return folder
+
+
+@pytest.fixture(scope="module")
+def wheel(source: Path, tmp_path_factory: pytest.TempPathFactory) -> zipfile.ZipFile:
+    folder = tmp_path_factory.mktemp("wheel")
     command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", str(folder), str(source)]
     subprocess.run(command, check=True)
     (built,) = folder.glob("*.whl")
     return zipfile.ZipFile(built)
+
+
+def test_src_holds_the_face_the_marker_and_one_relative_link_per_folder():
+    package = ROOT / "src" / "watchkeeper"
+    links = {path.name: path.readlink().as_posix() for path in package.iterdir() if path.is_symlink()}
+    assert links == {name: f"../../{name}" for name in FOLDERS}
+    # an editable install writes its egg-info next to the package, never into it
+    assert {path.name for path in package.iterdir() if not path.is_symlink()} - {"__pycache__"} == FACE
 
 
 def test_everything_in_the_wheel_is_below_watchkeeper(wheel):
@@ -32,10 +52,22 @@ def test_everything_in_the_wheel_is_below_watchkeeper(wheel):
 
 
 def test_every_module_of_the_tree_is_in_the_wheel(wheel):
-    folders = ("benchmarks", "config", "daemon", "detectors", "evaluation", "streams")
-    tree = {p.relative_to(ROOT).as_posix() for f in folders for p in (ROOT / f).rglob("*.py")}
+    tree = {p.relative_to(ROOT).as_posix() for f in FOLDERS for p in (ROOT / f).rglob("*.py")}
     packed = {name.removeprefix("watchkeeper/") for name in wheel.namelist() if name.endswith(".py")}
-    assert packed == tree
+    assert packed == tree | {"__init__.py"}
+    assert "watchkeeper/py.typed" in wheel.namelist()
+
+
+def test_the_sdist_holds_real_files(source, tmp_path):
+    command = [sys.executable, "-m", "build", "--sdist", "--outdir", str(tmp_path), str(source)]
+    subprocess.run(command, check=True, capture_output=True)
+    (path,) = tmp_path.glob("*.tar.gz")
+    with tarfile.open(path) as archive:
+        members = archive.getmembers()
+    assert not [member.name for member in members if member.issym() or member.islnk()]
+    packed = {member.name.partition("/")[2] for member in members}
+    tree = {p.relative_to(ROOT).as_posix() for f in FOLDERS for p in (ROOT / f).rglob("*.py")}
+    assert {f"src/watchkeeper/{name}" for name in tree | FACE} <= packed
 
 
 def test_profiles_and_the_example_are_shipped(wheel):
