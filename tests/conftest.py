@@ -15,7 +15,9 @@ from watchkeeper.streams.batch import columns_of
 from watchkeeper.streams.fleet import Fleet
 from watchkeeper.streams.messages import Kind
 
-SHARED_DATA = Path(__file__).parents[2] / "shared" / "data"
+from where import SHARED
+
+SHARED_DATA = SHARED / "data"
 
 
 @pytest.fixture(scope="session")

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[1]
+from where import ROOT
+
 # The folders at the root that are subpackages: those with an __init__.py.
 FOLDERS = {path.parent.name for path in ROOT.glob("*/__init__.py")}
 FACE = {"__init__.py", "py.typed"}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,7 +15,7 @@ from watchkeeper.benchmarks.conflicts import Row, promised
 from watchkeeper.benchmarks.traffic import hot_spot
 from watchkeeper.daemon.cli import main
 
-DOCS = Path(__file__).parents[2] / "docs"
+from where import DOCS
 
 GOOD = [
     Row(10_000, "ours", rounds=200, median_ms=5.0, cpu_ms=5.0, p99_ms=6.0, bytes_per_aircraft=230.0),

@@ -15,10 +15,12 @@ from watchkeeper.config.topology import DeclaredVehicles, Sensor
 from watchkeeper.daemon.cli import main
 from watchkeeper.daemon.reload import merge
 
+from where import ROOT
+
 HEAD = "[[topology.vehicles]]\n"
 NORTH = HEAD + 'names = ["uav-1", "uav-2", "survey-*"]\ngateway = "gw-north"\n'
 SOUTH = HEAD + 'names = ["uav-3"]\ngateway = "gw-south"\nsensors = ["gps"]\n'
-EXAMPLE = Path(__file__).parents[2] / "config" / "example.toml"
+EXAMPLE = ROOT / "config" / "example.toml"
 
 
 def made(text: str) -> Config:

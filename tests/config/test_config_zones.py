@@ -13,10 +13,12 @@ from watchkeeper.config.schema import Config
 from watchkeeper.config.section import Flag, Section, settings, tables
 from watchkeeper.daemon.reload import merge
 
+from where import ROOT
+
 HEAD = "[[detectors.conflict.zones]]\n"
 PARIS = HEAD + 'name = "Paris TMA"\nlat = 49.0\nlon = 2.5\nradius_nm = 40\nceiling_ft = 12_000\nseparation_nm = 3\n'
 HIGH = HEAD + 'name = "above RVSM"\nfloor_ft = 41_100\nseparation_nm = 5\nvertical_ft = 2000\n'
-EXAMPLE = Path(__file__).parents[2] / "config" / "example.toml"
+EXAMPLE = ROOT / "config" / "example.toml"
 
 
 def loaded(text: str, tmp_path: Path) -> Config:

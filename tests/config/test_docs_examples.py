@@ -9,7 +9,8 @@ import pytest
 
 from watchkeeper.config.loader import ConfigError, load
 
-DOCS = Path(__file__).parents[2] / "docs"
+from where import DOCS
+
 BLOCKS = [
     pytest.param(block, id=f"{page.relative_to(DOCS)}-{i}")
     for page in sorted(DOCS.rglob("*.md"))

@@ -11,6 +11,8 @@ from watchkeeper.config.schema import DEFAULT, Config
 from watchkeeper.config.section import Flag, Section, about, settings
 from watchkeeper.streams.messages import Kind
 
+from where import ROOT
+
 
 def problems_of(text: str | bytes, tmp_path: Path, env: dict[str, str] | None = None) -> list[Problem]:
     file = tmp_path / "wk.toml"
@@ -35,7 +37,7 @@ def test_an_empty_file_is_a_good_one(tmp_path: Path) -> None:
 
 
 def test_example_is_good_and_changes_nothing_by_surprise() -> None:
-    assert load(Path(__file__).parents[2] / "config" / "example.toml", env={}) == DEFAULT
+    assert load(ROOT / "config" / "example.toml", env={}) == DEFAULT
 
 
 @pytest.mark.parametrize(
@@ -66,7 +68,7 @@ def test_profile_sets_nothing_but_counts(profile: str) -> None:
 
 @pytest.mark.parametrize("profile", SETTINGS["profile"].choices)
 def test_profile_file_is_itself_a_good_configuration(profile: str) -> None:
-    file = Path(__file__).parents[2] / "config" / f"{profile}.toml"
+    file = ROOT / "config" / f"{profile}.toml"
     assert load(file, env={}) == load(None, env={}, overrides={"profile": profile})
 
 

@@ -1,14 +1,15 @@
 """The written reference says what the schema says."""
 
 import tomllib
-from pathlib import Path
 
 from watchkeeper.config.loader import SETTINGS, load
 from watchkeeper.config.reference import config_toml, reference_markdown
 from watchkeeper.config.schema import DEFAULT
 from watchkeeper.config.section import columns
 
-PAGE = Path(__file__).parents[2] / "docs" / "configuration.md"
+from where import DOCS
+
+PAGE = DOCS / "configuration.md"
 
 
 def test_page_is_fresh() -> None:

@@ -24,7 +24,9 @@ from watchkeeper.streams.simulate import simulate
 from watchkeeper.streams.simulate.network import NetworkFault, network_batches, network_source
 from watchkeeper.streams.wklog import LogWriter
 
-IMAGES = Path(__file__).parents[2] / "docs" / "images"
+from where import DOCS
+
+IMAGES = DOCS / "images"
 SECONDS, SPEED = 300.0, 4
 # Larger pictures are cut to 256 colours, bytes.
 LIMIT = 290_000

@@ -22,6 +22,8 @@ from watchkeeper.daemon.alertmanager import AlertmanagerSink
 from watchkeeper.daemon.broker import free_port
 from watchkeeper.detectors.alarms import AlarmEvent
 
+from where import ROOT
+
 PATIENCE_S = 20.0
 
 
@@ -175,7 +177,7 @@ def test_many_alarms_and_a_manager_that_comes_late(sending: Any) -> None:
 
 def test_the_configuration_of_the_deployment_is_valid(tmp_path: Path) -> None:
     amtool = shutil.which("amtool")
-    config = Path(__file__).parents[2] / "deploy" / "prometheus" / "alertmanager.yml"
+    config = ROOT / "deploy" / "prometheus" / "alertmanager.yml"
     if amtool is None:
         pytest.skip("amtool is not installed: apt install prometheus-alertmanager")
     assert subprocess.run([amtool, "check-config", str(config)], check=False, capture_output=True).returncode == 0

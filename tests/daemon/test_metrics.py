@@ -16,7 +16,9 @@ from watchkeeper.config.loader import load
 from watchkeeper.daemon.app import App
 from watchkeeper.streams.messages import Drop
 
-DOCS = Path(__file__).parents[2] / "docs" / "metrics.md"
+from where import DOCS
+
+PAGE = DOCS / "metrics.md"
 
 
 @pytest.fixture
@@ -48,7 +50,7 @@ def feed(app: App, topic: str, payload: bytes) -> None:
 
 
 def test_every_metric_is_documented_and_every_documented_metric_exists(app: App) -> None:
-    written = set(re.findall(r"`(watchkeeper_[a-z0-9_]+)", DOCS.read_text()))
+    written = set(re.findall(r"`(watchkeeper_[a-z0-9_]+)", PAGE.read_text()))
     text = generate_latest(app.metrics.registry).decode()
     exported = set(re.findall(r"^# TYPE (watchkeeper_\w+) (?!histogram)", text, re.MULTILINE))
     exported |= {"watchkeeper_alarm_latency_seconds"}

@@ -26,10 +26,12 @@ from watchkeeper.daemon.sources import LiveSource
 from watchkeeper.streams.codec import Decoder
 from watchkeeper.streams.messages import COLUMN, Kind
 
+from where import SAMPLES
+
 # reconnects at once: nobody is there who could be stormed
 CONFIG: Config = msgspec.structs.replace(DEFAULT, broker=Broker(reconnect_min_s=0.05, reconnect_max_s=0.1))
 LINE = b"MSG,3,1,1,4CA7B3,1,2024/03/01,12:00:00.500,2024/03/01,12:00:00.500,,35000,,,%.2f,-0.5,,,0,0,0,0\n"
-FRAMES = Path(__file__).parents[2] / "data/adsb/traffic/data/samples/rs1090/full_flight_short.jsonl"
+FRAMES = SAMPLES / "rs1090/full_flight_short.jsonl"
 
 
 class Heard:

@@ -23,6 +23,8 @@ from watchkeeper.daemon.told import SPARE_LINES, Told
 from watchkeeper.daemon.webhook import WebhookSink
 from watchkeeper.detectors.alarms import AlarmEvent, encode_event
 
+from where import DOCS
+
 
 def event(alarm_id: str, state: str = "raised", t: float = 1.0) -> AlarmEvent:
     return AlarmEvent(
@@ -72,7 +74,7 @@ def settings(url: str, **changes: Any) -> Webhook:
 
 def documented_check() -> Callable[[str, bytes, bytes, float], bool]:
     found: dict[str, Any] = {"hmac": hmac, "hashlib": hashlib}
-    page = (Path(__file__).parents[2] / "docs" / "sinks.md").read_text()
+    page = (DOCS / "sinks.md").read_text()
     exec(page.split("```python\n")[1].split("```")[0], found)
     check: Callable[[str, bytes, bytes, float], bool] = found["genuine"]
     return check

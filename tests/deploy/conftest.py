@@ -16,7 +16,9 @@ from urllib.request import urlopen
 
 import pytest
 
-DEPLOY = Path(__file__).parents[2] / "deploy"
+from where import ROOT
+
+DEPLOY = ROOT / "deploy"
 SBIN = os.pathsep.join((os.environ.get("PATH", ""), "/usr/sbin", "/usr/local/sbin"))
 PATIENCE_S = 60.0
 

@@ -14,10 +14,11 @@ import yaml
 
 from watchkeeper.config.loader import load
 
+from where import ROOT
+
 Tool = Callable[[str, str], str]
 Said = Callable[..., tuple[int, str]]
 BIN = Path(sys.executable).parent
-ROOT = Path(__file__).parents[2]
 # systemd's own scale: 0 is nothing exposed, 10 everything. Network and compiled code are what is left.
 EXPOSURE_MAX = 1.2
 

@@ -6,7 +6,6 @@ The recordings are samples of the traffic library (`make data`). Synthetic aircr
 import math
 from collections.abc import Iterable
 from itertools import product
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,7 +18,8 @@ from watchkeeper.streams.chunks import join, merge_by_time
 from watchkeeper.streams.messages import COLUMN, Drop, Kind
 from watchkeeper.streams.source import open_log
 
-SAMPLES = Path(__file__).parents[2] / "data" / "adsb" / "traffic" / "data" / "samples"
+from where import SAMPLES
+
 pytestmark = pytest.mark.skipif(not SAMPLES.is_dir(), reason=f"no recordings in {SAMPLES}: run `make data`")
 
 C = COLUMN[Kind.ADSB]

@@ -8,6 +8,15 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+from watchkeeper.config.schema import DEFAULT, Frames
+from watchkeeper.daemon.state import StateEncoder, decode_state
+from watchkeeper.detectors.base import Evidence
+from watchkeeper.detectors.gps_imu import CAUSES, GpsImu
+from watchkeeper.detectors.gps_imu_state import ALIGNING, TRACKING
+from watchkeeper.streams.fleet import Fleet
+from watchkeeper.streams.messages import FIELDS, Kind
+
 from made_flight import (
     ATTACKS,
     DELAY_S,
@@ -29,14 +38,6 @@ from made_flight import (
     is_quiet,
     watch,
 )
-
-from watchkeeper.config.schema import DEFAULT, Frames
-from watchkeeper.daemon.state import StateEncoder, decode_state
-from watchkeeper.detectors.base import Evidence
-from watchkeeper.detectors.gps_imu import CAUSES, GpsImu
-from watchkeeper.detectors.gps_imu_state import ALIGNING, TRACKING
-from watchkeeper.streams.fleet import Fleet
-from watchkeeper.streams.messages import FIELDS, Kind
 
 
 @pytest.mark.parametrize("heading", [0.0, 1.0, -2.5])

@@ -8,6 +8,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
+from watchkeeper.detectors.gps_imu import CAUSES
+from watchkeeper.detectors.gps_imu_read import HELD_SPEED, hold_course
+from watchkeeper.detectors.gps_imu_state import VEHICLE, WORK
+
 from made_flight import (
     DELAY_S,
     GPS,
@@ -24,10 +29,6 @@ from made_flight import (
     is_quiet,
     watch,
 )
-
-from watchkeeper.detectors.gps_imu import CAUSES
-from watchkeeper.detectors.gps_imu_read import HELD_SPEED, hold_course
-from watchkeeper.detectors.gps_imu_state import VEHICLE, WORK
 
 
 @pytest.mark.parametrize("configured", [0.1, 0.2, 0.3])

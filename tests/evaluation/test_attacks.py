@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import msgspec
 import numpy as np
@@ -17,6 +16,8 @@ from watchkeeper.evaluation.attacks import EFFECTS, AttackError, Catalogue, cata
 from watchkeeper.evaluation.noise_floor import floor
 from watchkeeper.evaluation.sensor_flight import Flight, Stream
 from watchkeeper.streams.messages import COLUMN, FIELDS, Kind
+
+from where import DOCS
 
 G, M = COLUMN[Kind.GPS], COLUMN[Kind.IMU]
 ATTACKS = catalogue().attacks
@@ -273,7 +274,7 @@ def test_an_unknown_key_in_the_catalogue_is_an_error():
 
 
 def test_the_reference_is_up_to_date():
-    page = Path(__file__).parents[2] / "docs/attacks.md"
+    page = DOCS / "attacks.md"
     assert page.read_text() == reference(catalogue()), "run `make docs`"
 
 

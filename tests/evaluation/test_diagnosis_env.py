@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import warnings
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,9 @@ from watchkeeper.evaluation.diagnosis_answers import SimulatedTools
 from watchkeeper.evaluation.diagnosis_env import NetworkTroubleshootingEnv
 from watchkeeper.evaluation.diagnosis_network import Fault, Network, draw_network
 
-SPEC = Path(__file__).parents[3] / "shared" / "spec" / "diagnosis-metrics.md"
+from where import SHARED
+
+SPEC = SHARED / "spec" / "diagnosis-metrics.md"
 PAIRS = (
     (Form.DEAD, Form.CUT, Device.VEHICLE, {Tool.INTERFACES, Tool.TRACEROUTE}),
     (Form.LATENCY, Form.CLOCK, Device.VEHICLE, {Tool.PING, Tool.TRACEROUTE, Tool.INTERFACES, Tool.SCAN}),

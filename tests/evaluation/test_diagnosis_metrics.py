@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,7 +18,9 @@ from watchkeeper.evaluation.diagnosis_env import DIAGNOSE, MetricsCollectorWrapp
 from watchkeeper.evaluation.diagnosis_metrics import EpisodeLog, episode_metrics, f1_scores
 from watchkeeper.evaluation.diagnosis_network import Fault, Network
 
-SPEC = Path(__file__).parents[3] / "shared" / "spec" / "diagnosis-metrics.md"
+from where import SHARED
+
+SPEC = SHARED / "spec" / "diagnosis-metrics.md"
 
 
 def small_network(form: Form = Form.CUT, device: str = "uav-1") -> Network:

@@ -19,7 +19,7 @@ from watchkeeper.evaluation.leakage_flights import split_leaks
 from watchkeeper.evaluation.protocol_splits import Recipe, Splits, read_splits, simulated
 from watchkeeper.evaluation.sensor_flight import Flight, Stream
 
-ROOT = Path(__file__).parents[2]
+from where import ROOT
 
 
 def leakage(*words: object) -> int:

@@ -22,7 +22,8 @@ from watchkeeper.streams.batch import Batch
 from watchkeeper.streams.messages import COLUMN, Kind
 from watchkeeper.streams.source import open_log
 
-SAMPLES = Path(__file__).parents[2] / "data" / "adsb" / "traffic" / "data" / "samples"
+from where import SAMPLES
+
 Row = tuple[str, float, dict[str, float]]
 
 

@@ -1,11 +1,9 @@
 """docs/messages.md says what the code does."""
 
-from pathlib import Path
-
 from watchkeeper.streams.messages import Drop
 from watchkeeper.streams.reference import REASONS, reference_markdown
 
-ROOT = Path(__file__).parents[2]
+from where import ROOT
 
 
 def test_the_message_reference_is_up_to_date():

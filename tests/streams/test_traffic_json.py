@@ -18,7 +18,8 @@ from watchkeeper.streams.chunks import join
 from watchkeeper.streams.messages import COLUMN, Drop, Kind
 from watchkeeper.streams.source import LogError, open_log
 
-SAMPLES = Path(__file__).parents[2] / "data" / "adsb" / "traffic" / "data" / "samples"
+from where import SAMPLES
+
 T0 = 1633608773
 # the library's column, ours, and what must happen to the value: nothing
 SAME = {

@@ -17,7 +17,8 @@ from watchkeeper.streams.chunks import join
 from watchkeeper.streams.messages import COLUMN, Kind
 from watchkeeper.streams.source import open_log
 
-SAMPLES = Path(__file__).parents[2] / "data" / "adsb" / "traffic" / "data" / "samples"
+from where import SAMPLES
+
 T0 = pd.Timestamp("2021-10-07T12:12:53.125Z")
 
 
