@@ -1,4 +1,4 @@
-"""Replays whose alarms must not change unnoticed. `python tests/golden/test_golden.py` writes the files anew.
+"""Replays whose alarms and scores must not change unnoticed. replays.py says what they are, and writes the files again.
 
 Times, ids, kinds and states are compared to the letter; numbers to a millionth, because another processor may
 round the last bit of a sine differently.
@@ -6,54 +6,66 @@ round the last bit of a sine differently.
 
 from __future__ import annotations
 
-from pathlib import Path
+from functools import cache
 from typing import Any
 
 import msgspec
 import pytest
+from golden.replays import GOLDEN, HERE, outputs
 
-from watchkeeper.config.schema import Config, FleetLimits
-from watchkeeper.detectors.alarms import encode_event
-from watchkeeper.detectors.pipeline import Pipeline
-from watchkeeper.streams.simulate import simulate
+from watchkeeper.detectors.catalog import REGISTRY
+from watchkeeper.detectors.incidents import INCIDENT
 
-HERE = Path(__file__).parent
-# File to (scenario, seed, seconds): everything that raises an alarm, in a few kilobytes each.
-GOLDEN: dict[str, tuple[str, int, float]] = {
-    "demo": ("demo", 7, 60.0),
-    "vertical": ("vertical", 1, 240.0),
-    "overtaking": ("overtaking", 1, 240.0),
-    "formation": ("formation", 1, 60.0),
-}
+KINDS = {kind for detector in REGISTRY.values() for kind in detector.kinds} | {INCIDENT}
+FILES = ("jsonl", "scores.jsonl", "restarted.jsonl")
+# What is compared to the letter: the order of lines is part of it.
+LETTERS = ("t", "kind", "state", "id", "subjects", "severity", "rows", "vehicles")
+
+replayed = cache(outputs)
 
 
-def alarms(name: str) -> list[bytes]:
-    """The events of one golden replay."""
-    scenario, seed, seconds = GOLDEN[name]
-    pipeline = Pipeline(Config(fleet=FleetLimits(max_vehicles=100)))
-    events = [e for batch in simulate(scenario, seed=seed, seconds=seconds).batches() for e in pipeline.feed(batch)]
-    return [encode_event(e) for e in events + pipeline.finish()]
+def lines(content: bytes) -> list[dict[str, Any]]:
+    """A file's lines; those with gauges have all of them, not only the ones that changed."""
+    found: list[dict[str, Any]] = []
+    gauges: dict[str, float | None] = {}
+    for line in map(msgspec.json.decode, content.splitlines()):
+        if "gauges" in line:
+            line["gauges"] = gauges = gauges | line["gauges"]
+        found.append(line)
+    return found
 
 
 def close(a: Any, b: Any) -> bool:
     if isinstance(a, dict) and isinstance(b, dict):
         return a.keys() == b.keys() and all(close(a[k], b[k]) for k in a)
+    if isinstance(a, list) and isinstance(b, list):
+        return len(a) == len(b) and all(map(close, a, b))
     if isinstance(a, float) and isinstance(b, float):
         return a == pytest.approx(b, rel=1e-6, abs=2e-4)
     return bool(a == b)
 
 
+@pytest.mark.parametrize("file", FILES)
 @pytest.mark.parametrize("name", sorted(GOLDEN))
-def test_alarms_are_what_they_were(name: str) -> None:
-    expected = [msgspec.json.decode(line) for line in (HERE / f"{name}.jsonl").read_bytes().splitlines()]
-    found = [msgspec.json.decode(line) for line in alarms(name)]
-    assert [(e["t"], e["kind"], e["state"], e["id"]) for e in found] == [
-        (e["t"], e["kind"], e["state"], e["id"]) for e in expected
+def test_a_replay_is_what_it_was(name: str, file: str) -> None:
+    expected = lines((HERE / f"{name}.{file}").read_bytes())
+    found = lines(replayed(name)[f"{name}.{file}"])
+    assert [[line.get(key) for key in LETTERS] for line in found] == [
+        [line.get(key) for key in LETTERS] for line in expected
     ]
     for a, b in zip(found, expected, strict=True):
         assert close(a, b), (a, b)
 
 
-if __name__ == "__main__":
-    for golden in GOLDEN:
-        (HERE / f"{golden}.jsonl").write_bytes(b"".join(line + b"\n" for line in alarms(golden)))
+def test_every_alarm_kind_is_in_a_replay() -> None:
+    events = [event for name in GOLDEN for event in lines((HERE / f"{name}.jsonl").read_bytes())]
+    assert {event["kind"] for event in events} == KINDS
+
+
+def test_every_detector_has_scores_in_a_replay() -> None:
+    scores = [line for name in GOLDEN for line in lines((HERE / f"{name}.scores.jsonl").read_bytes())]
+    assert {line["kind"] for line in scores if line.get("rows")} == KINDS - {INCIDENT}
+
+
+def test_every_file_here_belongs_to_a_replay() -> None:
+    assert {path.name for path in HERE.glob("*.jsonl")} == {f"{name}.{file}" for name in GOLDEN for file in FILES}
