@@ -38,8 +38,8 @@ data/adsb/ready: $(VENV)/ready
 
 docs: $(VENV)/ready ## the reference pages that are generated from the code
 	$(BIN)/python -m watchkeeper.config.reference > docs/configuration.md
-	$(BIN)/python -m watchkeeper.streams.reference > docs/messages.md
-	$(BIN)/python -m watchkeeper.evaluation.attack_reference > docs/attacks.md
+	$(BIN)/python -m watchkeeper.streams.codec.reference > docs/messages.md
+	$(BIN)/python -m watchkeeper.evaluation.attacks.reference > docs/evaluation/attacks.md
 
 dashboards: $(VENV)/ready ## Grafana's dashboards, generated from deploy/dashboards
 	$(BIN)/python deploy/dashboards/generate.py deploy/grafana/dashboards

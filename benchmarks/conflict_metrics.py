@@ -23,8 +23,8 @@ import msgspec
 import numpy as np
 
 from watchkeeper.benchmarks.conflict_plain import plain_metrics
-from watchkeeper.evaluation.conflicts import HallucinationDetector, evaluate_file
-from watchkeeper.evaluation.counted import counted
+from watchkeeper.evaluation.conflicts.command import HallucinationDetector, evaluate_file
+from watchkeeper.evaluation.shared.counted import counted
 
 STEPS, AGENTS, STEP_S = 150, 10, 10.0
 DIFFERENT = 200

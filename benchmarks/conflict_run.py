@@ -25,8 +25,8 @@ import msgspec
 import numpy as np
 
 from watchkeeper.benchmarks.traffic import Traffic, hot_spot
-from watchkeeper.detectors.cpa import ALT_FT, CLIMB_FTS, state_of
-from watchkeeper.detectors.cpa_scan import Minima, Scan
+from watchkeeper.detectors.conflict.search import Minima, Scan
+from watchkeeper.detectors.kernels.approach import ALT_FT, CLIMB_FTS, state_of
 from watchkeeper.streams.batch import F8, I4
 from watchkeeper.streams.geo import FT_M, KT_MS, NM_M
 from watchkeeper.streams.kernels import njit
@@ -76,7 +76,7 @@ class Candidate(Protocol):
 
 
 class Ours:
-    """detectors/cpa_scan.py."""
+    """detectors/conflict/search.py."""
 
     def __init__(self, traffic: Traffic, options: Options) -> None:
         self._traffic, self._options = traffic, options

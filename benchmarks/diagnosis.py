@@ -19,8 +19,8 @@ from typing import Any, TypeVar
 import numpy as np
 
 from watchkeeper.config.schema import DEFAULT
-from watchkeeper.detectors.pipeline import Pipeline
-from watchkeeper.detectors.warmup import warm_up
+from watchkeeper.detectors.engine.pipeline import Pipeline
+from watchkeeper.detectors.engine.warmup import warm_up
 from watchkeeper.streams.batch import Batch, Columns
 from watchkeeper.streams.messages import COLUMN, Kind
 from watchkeeper.streams.simulate.network import network_batches, network_source

@@ -34,10 +34,10 @@ from prometheus_client.parser import text_string_to_metric_families
 from watchkeeper.benchmarks import load, transport
 from watchkeeper.config.schema import Broker
 from watchkeeper.daemon.background import end
-from watchkeeper.daemon.broker import EmbeddedBroker, free_port
-from watchkeeper.detectors.alarms import RAISED, AlarmEvent
+from watchkeeper.daemon.demo.broker import EmbeddedBroker, free_port
+from watchkeeper.detectors.alarms.events import RAISED, AlarmEvent
 from watchkeeper.streams.messages import Drop
-from watchkeeper.streams.transport import Transport, make_transport
+from watchkeeper.streams.mqtt.transport import Transport, make_transport
 
 # Not in step with the ticks, so that the wait for a tick takes every length.
 PROBE_S = 0.0937

@@ -16,9 +16,9 @@ from statistics import median
 from typing import Any
 
 from watchkeeper.config.schema import DEFAULT
-from watchkeeper.daemon.live import Live, Totals
-from watchkeeper.detectors.pipeline import Pipeline
-from watchkeeper.detectors.warmup import warm_up
+from watchkeeper.daemon.live.view import Live, Totals
+from watchkeeper.detectors.engine.pipeline import Pipeline
+from watchkeeper.detectors.engine.warmup import warm_up
 from watchkeeper.streams.simulate import simulate
 
 # Seconds before anything is measured: by then everybody has reported.

@@ -25,11 +25,11 @@ from typing import Any
 
 import msgspec
 
-from watchkeeper.streams.encode import encode_sample
+from watchkeeper.streams.codec.encode import encode_sample
+from watchkeeper.streams.logs.source import open_log
+from watchkeeper.streams.logs.wklog import LogWriter
 from watchkeeper.streams.messages import FIELDS
 from watchkeeper.streams.simulate import simulate
-from watchkeeper.streams.source import open_log
-from watchkeeper.streams.wklog import LogWriter
 
 # The short IMU log, 30 s by default, must outlast the 20 s that gps_imu learns before it judges anything.
 LONGER = 4

@@ -30,7 +30,7 @@ import numpy as np
 from watchkeeper.benchmarks import track_plain as plain
 from watchkeeper.benchmarks.conflict_run import settle, status_bytes
 from watchkeeper.benchmarks.replay import ONE_THREAD
-from watchkeeper.evaluation.tracks import dtw_km, edr, hausdorff_km
+from watchkeeper.evaluation.tracks.command import dtw_km, edr, hausdorff_km
 from watchkeeper.streams.batch import F8
 
 LEAST_RATIO = 20.0

@@ -18,9 +18,9 @@ import aiomqtt
 
 from watchkeeper.benchmarks import load
 from watchkeeper.config.schema import DEFAULT, Broker
-from watchkeeper.daemon.broker import EmbeddedBroker
-from watchkeeper.streams.codec import Decoder
-from watchkeeper.streams.transport import make_transport
+from watchkeeper.daemon.demo.broker import EmbeddedBroker
+from watchkeeper.streams.codec.decode import Decoder
+from watchkeeper.streams.mqtt.transport import make_transport
 
 Name = Literal["peer", "aiomqtt", "gmqtt"]
 PEER = "aiomqtt generator"

@@ -2,7 +2,7 @@
 
 `check-config`, the generated reference (docs/configuration.md) and `watchkeeper detectors` all read these
 annotations, so a limit is written once. Sections for detectors are in config/detectors.py, for sinks besides MQTT in
-config/sinks.py.
+config/outputs.py.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ import msgspec
 from msgspec import field
 
 from watchkeeper.config.detectors import Detectors
+from watchkeeper.config.outputs import Alertmanager, HomeAssistant, Webhook
 from watchkeeper.config.section import Flag, Section, about, tables, text
-from watchkeeper.config.sinks import Alertmanager, HomeAssistant, Webhook
 from watchkeeper.config.topology import Topology
 
 
@@ -278,7 +278,7 @@ class Config(Section, frozen=True):
         tables("receivers, vehicles and simulations to listen to beside the broker; see docs/adapters", at_most=100),
     ] = ()
     webhooks: Annotated[
-        tuple[Webhook, ...], tables("addresses that alarm events are posted to; see docs/sinks.md", at_most=20)
+        tuple[Webhook, ...], tables("addresses that alarm events are posted to; see docs/outputs/sinks.md", at_most=20)
     ] = ()
     broker: Broker = field(default_factory=Broker)
     topics: Topics = field(default_factory=Topics)

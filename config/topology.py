@@ -1,7 +1,7 @@
 """The network as the user declares it: which vehicles are behind which gateway, and what each of them sends.
 
-Everything here may be left out: a network is also learned from its streams (docs/diagnosis.md). `clashes_between` are
-the rules between the tables, for the loader.
+Everything here may be left out: a network is also learned from its streams (docs/detectors/incidents.md).
+`clashes_between` are the rules between the tables, for the loader.
 """
 
 from __future__ import annotations
@@ -58,7 +58,8 @@ class Topology(Section, frozen=True):
         about("s", "a declared stream unheard for this long since the start is silent; 0: never", ge=0, le=86_400),
     ] = 60.0
     vehicles: Annotated[
-        tuple[DeclaredVehicles, ...], tables("vehicles that are expected; see docs/diagnosis.md", at_most=1000)
+        tuple[DeclaredVehicles, ...],
+        tables("vehicles that are expected; see docs/detectors/incidents.md", at_most=1000),
     ] = ()
 
 

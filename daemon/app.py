@@ -26,26 +26,26 @@ from watchkeeper.config.loader import ConfigError
 from watchkeeper.config.schema import Config
 from watchkeeper.daemon import logs
 from watchkeeper.daemon.background import end, in_background
-from watchkeeper.daemon.deadletter import DeadLetters
-from watchkeeper.daemon.home_assistant import HomeAssistantSink
-from watchkeeper.daemon.http import STUCK_S, HttpServer
-from watchkeeper.daemon.journal import Journal
-from watchkeeper.daemon.live import Live, Totals
+from watchkeeper.daemon.http.metrics import Metrics
+from watchkeeper.daemon.http.server import STUCK_S, HttpServer
+from watchkeeper.daemon.intake.deadletter import DeadLetters
+from watchkeeper.daemon.intake.ping import ping_gateways
+from watchkeeper.daemon.intake.pump import Intake, Pump
+from watchkeeper.daemon.intake.sources import LiveSource
+from watchkeeper.daemon.live.view import Live, Totals
 from watchkeeper.daemon.logs import kv
-from watchkeeper.daemon.metrics import Metrics
-from watchkeeper.daemon.ping import ping_gateways
-from watchkeeper.daemon.publish import AlarmPublisher, deliver_dead_letters, status_payload, status_topic
-from watchkeeper.daemon.pump import Intake, Pump
-from watchkeeper.daemon.recovery import SNAPSHOT, Snapshots, recover
+from watchkeeper.daemon.outputs.catalog import flush, make_sinks
+from watchkeeper.daemon.outputs.home_assistant import HomeAssistantSink
+from watchkeeper.daemon.outputs.journal import Journal
+from watchkeeper.daemon.outputs.publisher import AlarmPublisher, deliver_dead_letters, status_payload, status_topic
 from watchkeeper.daemon.reload import merge
-from watchkeeper.daemon.sinks import flush, make_sinks
-from watchkeeper.daemon.sources import LiveSource
-from watchkeeper.daemon.state import StateLock, fingerprint
+from watchkeeper.daemon.state.recovery import SNAPSHOT, Snapshots, recover
+from watchkeeper.daemon.state.snapshot import StateLock, fingerprint
 from watchkeeper.daemon.supervisor import Supervisor
-from watchkeeper.detectors.alarms import AlarmEvent
-from watchkeeper.detectors.pipeline import Pipeline
-from watchkeeper.detectors.warmup import warm_up
-from watchkeeper.streams.transport import Will, make_transport
+from watchkeeper.detectors.alarms.events import AlarmEvent
+from watchkeeper.detectors.engine.pipeline import Pipeline
+from watchkeeper.detectors.engine.warmup import warm_up
+from watchkeeper.streams.mqtt.transport import Will, make_transport
 
 log = logging.getLogger(__name__)
 

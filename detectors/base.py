@@ -16,8 +16,8 @@ from typing import Any, ClassVar, Literal, Protocol, TypeVar, runtime_checkable
 import numpy as np
 
 from watchkeeper.config.schema import Config
+from watchkeeper.detectors.fleet.fleet import Fleet, Samples
 from watchkeeper.streams.batch import F8, I4, I8, U1, Bool
-from watchkeeper.streams.fleet import Fleet, Samples
 from watchkeeper.streams.messages import Kind
 
 SEVERITIES: tuple[str, ...] = ("advisory", "caution", "warning")
@@ -76,7 +76,7 @@ class Detector(Protocol):
     """The alarm kinds it gives evidence for; each has a config section of that name with a debounce rule."""
 
     subjects: ClassVar[Subject]
-    """What its evidence is about; see subjects.py."""
+    """What its evidence is about; see alarms/subjects.py."""
 
     def __init__(self, config: Config, fleet: Fleet) -> None: ...
 

@@ -32,8 +32,8 @@ import numpy as np
 
 from watchkeeper.config.schema import Config
 from watchkeeper.detectors.base import Evidence, Subject, Window, register
+from watchkeeper.detectors.fleet.fleet import Fleet, Samples
 from watchkeeper.streams.batch import F8, I4, I8, U1
-from watchkeeper.streams.fleet import Fleet, Samples
 from watchkeeper.streams.geo import FT_M, KT_MS
 from watchkeeper.streams.kernels import njit
 from watchkeeper.streams.messages import COLUMN, Kind

@@ -16,8 +16,8 @@ import numpy as np
 
 from watchkeeper.config.schema import Config
 from watchkeeper.detectors.base import Evidence, Subject, Window, full, register
+from watchkeeper.detectors.fleet.fleet import Fleet
 from watchkeeper.streams.batch import F8, I4
-from watchkeeper.streams.fleet import Fleet
 from watchkeeper.streams.kernels import njit
 from watchkeeper.streams.messages import KIND_OF_WORD, Kind
 

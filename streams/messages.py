@@ -5,7 +5,7 @@ is a float64; NaN means absent. `id` names the vehicle, `via` the gateway that i
 for people to read. Units are those of the source (feet and knots for ADS-B, SI for GPS and IMU); detectors
 convert once.
 
-Topics: `telemetry/<kind>/<id>` carries one sample, `telemetry/<kind>` a columnar frame (see codec.py).
+Topics: `telemetry/<kind>/<id>` carries one sample, `telemetry/<kind>` a columnar frame (see codec/decode.py).
 """
 
 from __future__ import annotations

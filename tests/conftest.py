@@ -10,9 +10,9 @@ import pytest
 
 from watchkeeper.config.schema import DEFAULT, Config
 from watchkeeper.detectors.base import Detector, Evidence, Window
-from watchkeeper.detectors.window import Block, samples_of
+from watchkeeper.detectors.engine.window import Block, samples_of
+from watchkeeper.detectors.fleet.fleet import Fleet
 from watchkeeper.streams.batch import columns_of
-from watchkeeper.streams.fleet import Fleet
 from watchkeeper.streams.messages import Kind
 
 from where import SHARED

@@ -11,8 +11,8 @@ import numpy as np
 
 from watchkeeper.config.schema import DEFAULT, Config, FleetLimits, Frames
 from watchkeeper.detectors.base import Evidence, Window
-from watchkeeper.detectors.gps_imu import GpsImu
-from watchkeeper.streams.fleet import Fleet, Samples
+from watchkeeper.detectors.fleet.fleet import Fleet, Samples
+from watchkeeper.detectors.gps_imu.detector import GpsImu
 from watchkeeper.streams.messages import COLUMN, FIELDS, Kind
 
 G = 9.80665

@@ -81,6 +81,6 @@ def test_the_attack_catalogue_and_the_splits_are_shipped(wheel):
 
 
 def test_the_live_page_is_shipped_whole(wheel):
-    tree = {f"watchkeeper/daemon/page/{path.name}" for path in (ROOT / "daemon" / "page").iterdir()}
-    assert "watchkeeper/daemon/page/index.html" in tree
-    assert {name for name in wheel.namelist() if name.startswith("watchkeeper/daemon/page/")} == tree
+    tree = {f"watchkeeper/daemon/live/page/{path.name}" for path in (ROOT / "daemon" / "live" / "page").iterdir()}
+    assert "watchkeeper/daemon/live/page/index.html" in tree
+    assert {name for name in wheel.namelist() if name.startswith("watchkeeper/daemon/live/page/")} == tree

@@ -7,10 +7,10 @@ import math
 import sys
 from pathlib import Path
 
-from watchkeeper.daemon.exits import exits, fail
-from watchkeeper.daemon.progress import shown
-from watchkeeper.streams.source import open_log
-from watchkeeper.streams.wklog import LogWriter
+from watchkeeper.daemon.commands.exits import exits, fail
+from watchkeeper.daemon.commands.progress import shown
+from watchkeeper.streams.logs.source import open_log
+from watchkeeper.streams.logs.wklog import LogWriter
 
 HELP = (
     "Make a .wklog from another log: CSV, a recording of another project, or a damaged .wklog (what is whole is kept)."

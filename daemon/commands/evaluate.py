@@ -1,8 +1,8 @@
 """`watchkeeper evaluate NAME …`: how good alarms, controllers, trajectories and detectors are, measured offline.
 
-Each module in evaluation/ that is named below has HELP, EXAMPLES, add_arguments(parser) and main(args, shown) -> int;
-`shown` puts a progress bar around the reading of logs. They are loaded by name, because the daemon and the evaluation
-do not depend on each other.
+An evaluation NAME is evaluation/NAME/command.py with HELP, EXAMPLES, add_arguments(parser) and main(args, shown) ->
+int; `shown` puts a progress bar around the reading of logs. They are loaded by name, because the daemon and the
+evaluation do not depend on each other.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from __future__ import annotations
 import argparse
 from importlib import import_module
 
-from watchkeeper.daemon.exits import exits
-from watchkeeper.daemon.progress import shown
+from watchkeeper.daemon.commands.exits import exits
+from watchkeeper.daemon.commands.progress import shown
 
 HELP = "Measure how good alarms, controllers, trajectories and detectors are."
 EXAMPLES = """examples:
@@ -50,7 +50,7 @@ def main(args: argparse.Namespace) -> int:
         for name, line in EVALUATIONS.items():
             print(f"{name:10} {line}")
         return 0
-    module = import_module(f"watchkeeper.evaluation.{args.name}")
+    module = import_module(f"watchkeeper.evaluation.{args.name}.command")
     parser = argparse.ArgumentParser(
         prog=f"watchkeeper evaluate {args.name}",
         description=module.HELP,

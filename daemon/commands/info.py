@@ -14,12 +14,12 @@ import numpy as np
 from rich.console import Console
 from rich.table import Column, Table
 
-from watchkeeper.daemon.exits import exits
-from watchkeeper.daemon.progress import shown
-from watchkeeper.daemon.terminal import clock
+from watchkeeper.daemon.commands.exits import exits
+from watchkeeper.daemon.commands.progress import shown
+from watchkeeper.daemon.outputs.terminal import clock
 from watchkeeper.streams.batch import Columns
+from watchkeeper.streams.logs.source import Source, open_log
 from watchkeeper.streams.messages import FIELDS, Kind
-from watchkeeper.streams.source import Source, open_log
 
 HELP = "Show what a log contains: streams, vehicles, samples, span, rates, and whether it is whole."
 EXAMPLES = """\

@@ -1,6 +1,7 @@
-"""`watchkeeper inject ATTACK LOG OUT`: an attack of the catalogue into a log; evaluation/inject.py does the work.
+"""`watchkeeper inject ATTACK LOG OUT`: an attack of the catalogue into a log.
 
-It is loaded by name, because the daemon and the evaluation do not depend on each other.
+evaluation/attacks/command.py does the work. It is loaded by name, because the daemon and
+the evaluation do not depend on each other.
 """
 
 from __future__ import annotations
@@ -8,8 +9,8 @@ from __future__ import annotations
 import argparse
 from importlib import import_module
 
-from watchkeeper.daemon.exits import exits
-from watchkeeper.daemon.progress import shown
+from watchkeeper.daemon.commands.exits import exits
+from watchkeeper.daemon.commands.progress import shown
 
 HELP = "Put an attack or a fault into a log. The same seed gives the same bytes; OUT.truth.json says what and when."
 EXAMPLES = """\
@@ -19,16 +20,16 @@ examples:
   watchkeeper inject gps_bias_20m fleet.wklog out.wklog --id quad-01 --onset 120 --duration 60
   watchkeeper replay spoofed.wklog                                     see it found
 
-docs/attacks.md describes every family.
+docs/evaluation/attacks.md describes every family.
 """
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Arguments of this command."""
-    import_module("watchkeeper.evaluation.inject").add_arguments(parser)
+    import_module("watchkeeper.evaluation.attacks.command").add_arguments(parser)
 
 
 @exits
 def main(args: argparse.Namespace) -> int:
     """Inject; the exit code."""
-    return int(import_module("watchkeeper.evaluation.inject").main(args, shown))
+    return int(import_module("watchkeeper.evaluation.attacks.command").main(args, shown))

@@ -15,14 +15,14 @@ import numpy as np
 from watchkeeper.config.loader import ENV_FILE, load
 from watchkeeper.config.schema import Config
 from watchkeeper.daemon import logs
-from watchkeeper.daemon.arguments import mqtt_url
 from watchkeeper.daemon.background import end
-from watchkeeper.daemon.exits import exits, fail
-from watchkeeper.daemon.feed import guest
-from watchkeeper.streams.codec import Decoder
+from watchkeeper.daemon.commands.arguments import mqtt_url
+from watchkeeper.daemon.commands.exits import exits, fail
+from watchkeeper.daemon.replay.publish import guest
+from watchkeeper.streams.codec.decode import Decoder
 from watchkeeper.streams.linkmeter import LinkMeter
-from watchkeeper.streams.transport import make_transport
-from watchkeeper.streams.wklog import LogWriter
+from watchkeeper.streams.logs.wklog import LogWriter
+from watchkeeper.streams.mqtt.transport import make_transport
 
 HELP = "Write the telemetry that a broker carries to a .wklog, until Ctrl-C, SIGTERM or --seconds."
 EXAMPLES = """\

@@ -44,8 +44,8 @@ def main(args: argparse.Namespace) -> int:
     logs.set_up(config.log)
     # here, not above: the numeric libraries take a second, which a bad configuration need not wait for
     from watchkeeper.daemon.app import App  # noqa: PLC0415
-    from watchkeeper.daemon.state import StateError  # noqa: PLC0415
-    from watchkeeper.daemon.terminal import AlarmLines  # noqa: PLC0415
+    from watchkeeper.daemon.outputs.terminal import AlarmLines  # noqa: PLC0415
+    from watchkeeper.daemon.state.snapshot import StateError  # noqa: PLC0415
 
     lines = AlarmLines() if config.sinks.terminal else None
     try:

@@ -12,12 +12,12 @@ from pathlib import Path
 import msgspec
 
 from watchkeeper.config.loader import load
-from watchkeeper.daemon.arguments import mqtt_url, positive, speed
-from watchkeeper.daemon.exits import exits, fail
-from watchkeeper.streams.pacing import Pacer, SystemClock
+from watchkeeper.daemon.commands.arguments import mqtt_url, positive, speed
+from watchkeeper.daemon.commands.exits import exits, fail
+from watchkeeper.streams.logs.pacing import Pacer, SystemClock
+from watchkeeper.streams.logs.wklog import LogWriter
 from watchkeeper.streams.simulate import SCENARIOS, Simulation, simulate
 from watchkeeper.streams.simulate.scenarios import T0
-from watchkeeper.streams.wklog import LogWriter
 
 HELP = "Simulate a scenario. The same seed gives the same bytes.\n\nscenarios:\n" + "\n".join(
     f"  {name:11} {scenario}" for name, scenario in SCENARIOS.items()
@@ -79,7 +79,7 @@ def _write(simulation: Simulation, out: Path) -> None:
 
 
 def _publish(simulation: Simulation, args: argparse.Namespace) -> int:
-    from watchkeeper.daemon.feed import publish  # noqa: PLC0415
+    from watchkeeper.daemon.replay.publish import publish  # noqa: PLC0415
 
     config = load(args.config)
     pacer = Pacer(args.speed, SystemClock(), max_gap_s=math.inf)

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from watchkeeper.config.detectors import Zone
 from watchkeeper.config.loader import RISING, SECTIONS, SETTINGS, ConfigError, Problem, env_name, load
+from watchkeeper.config.outputs import Webhook
 from watchkeeper.config.reference import config_toml, toml_value
 from watchkeeper.config.schema import Config, Source
 from watchkeeper.config.section import Setting, columns
-from watchkeeper.config.sinks import Webhook
 from watchkeeper.config.topology import DeclaredVehicles
 
 TEXT = st.text(st.characters(codec="utf-8", exclude_categories=("Cc",)), max_size=12)

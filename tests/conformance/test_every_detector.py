@@ -12,9 +12,9 @@ import pytest
 from watchkeeper.config.schema import Config, FleetLimits
 from watchkeeper.detectors.base import Evidence, Window
 from watchkeeper.detectors.catalog import REGISTRY
-from watchkeeper.detectors.window import Block, Pending, samples_of
+from watchkeeper.detectors.engine.window import Block, Pending, samples_of
+from watchkeeper.detectors.fleet.fleet import Fleet, Samples
 from watchkeeper.streams.batch import Batch
-from watchkeeper.streams.fleet import Fleet, Samples
 from watchkeeper.streams.messages import Kind
 from watchkeeper.streams.simulate import simulate
 from watchkeeper.streams.simulate.network import NetworkFault, network_batches, network_source

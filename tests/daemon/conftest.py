@@ -24,8 +24,8 @@ import pytest
 from watchkeeper.config.loader import load
 from watchkeeper.config.schema import DEFAULT, Config
 from watchkeeper.daemon.app import App
-from watchkeeper.daemon.broker import EmbeddedBroker
-from watchkeeper.detectors.warmup import warm_up
+from watchkeeper.daemon.demo.broker import EmbeddedBroker
+from watchkeeper.detectors.engine.warmup import warm_up
 
 PATIENCE_S = 30.0
 
@@ -285,7 +285,7 @@ SETTINGS: dict[str, Any] = {
     "fleet": {"max_vehicles": 100},
     "detectors": {"conflict": {"max_pairs": 1000}, "silence": {"factor": 2.0}},
     "sinks": {"terminal": False, "journal_fsync": False},
-    # alarms by themselves; test_ping.py and tests/detectors/test_incidents.py are about incidents
+    # alarms by themselves; test_ping.py and tests/detectors/incidents/test_incidents.py are about incidents
     "diagnosis": {"enabled": False},
 }
 

@@ -12,9 +12,9 @@ import msgspec
 import pytest
 
 from watchkeeper.daemon.app import App
-from watchkeeper.daemon.pump import Pump
-from watchkeeper.detectors.alarms import AlarmEvent, encode_event
-from watchkeeper.streams.transport import Transport
+from watchkeeper.daemon.intake.pump import Pump
+from watchkeeper.detectors.alarms.events import AlarmEvent, encode_event
+from watchkeeper.streams.mqtt.transport import Transport
 
 TOPIC = "watchkeeper/alarm/silence/quiet"
 
@@ -179,7 +179,7 @@ def test_a_part_that_fails_ends_the_daemon_so_that_its_supervisor_restarts_it(
             await asyncio.sleep(0.01)
         raise RuntimeError("pump broke")
 
-    monkeypatch.setattr("watchkeeper.daemon.pump.Pump.run", fails)
+    monkeypatch.setattr("watchkeeper.daemon.intake.pump.Pump.run", fails)
     with pytest.raises(ExceptionGroup) as caught:
         asyncio.run(App(configure(broker.url)).run(signals=False))
     assert caught.group_contains(RuntimeError, match="pump broke")
@@ -203,6 +203,6 @@ def test_a_client_library_that_loses_a_cancellation_does_not_keep_the_daemon_fro
         async with asyncio.timeout(20):
             await app.run(signals=False)
 
-    monkeypatch.setattr("watchkeeper.streams.transport.Transport.run", stubborn)
+    monkeypatch.setattr("watchkeeper.streams.mqtt.transport.Transport.run", stubborn)
     asyncio.run(main())
     assert lost == [True]

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from watchkeeper.daemon.app import App
-from watchkeeper.daemon.http import STUCK_S
+from watchkeeper.daemon.http.server import STUCK_S
 from watchkeeper.daemon.supervisor import Supervisor
 
 

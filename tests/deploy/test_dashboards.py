@@ -15,8 +15,8 @@ from prometheus_client.exposition import generate_latest
 
 from watchkeeper.config.loader import load
 from watchkeeper.daemon.app import App
-from watchkeeper.daemon.metric_names import FIGURES
-from watchkeeper.evaluation.textfile import PREFIX
+from watchkeeper.daemon.http.metric_names import FIGURES
+from watchkeeper.evaluation.textfile.command import PREFIX
 
 # What Prometheus and prometheus-client give by themselves.
 GIVEN = {"up", "process_cpu_seconds_total", "process_resident_memory_bytes", "process_open_fds"}
@@ -101,7 +101,7 @@ def test_every_metric_asked_for_exists(panels: Panels, deploy: Path, metrics_tex
 
 
 def test_every_figure_of_the_detectors_has_its_line(metrics_text: str) -> None:
-    assert "A detector's figure" not in metrics_text, "a figure is missing in daemon/metric_names.py"
+    assert "A detector's figure" not in metrics_text, "a figure is missing in daemon/http/metric_names.py"
     exported = set(re.findall(r"^watchkeeper_(\w+?)(?:\{| )", metrics_text, re.MULTILINE))
     assert {figure.name for figure in FIGURES.values()} <= exported
 

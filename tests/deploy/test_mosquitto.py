@@ -16,8 +16,8 @@ import paho.mqtt.client as paho
 import pytest
 
 from watchkeeper.config.schema import Broker
-from watchkeeper.daemon.broker import free_port
-from watchkeeper.streams.transport import make_transport
+from watchkeeper.daemon.demo.broker import free_port
+from watchkeeper.streams.mqtt.transport import make_transport
 
 LOGINS = {"watchkeeper": "w-secret", "viewer": "v-secret", "gateway": "g-secret", "drone7": "d-secret"}
 WAIT_S = 20.0

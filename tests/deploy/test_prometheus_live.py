@@ -24,9 +24,9 @@ from urllib.parse import urlencode
 import pytest
 
 from watchkeeper.config.loader import load
-from watchkeeper.daemon import feed
-from watchkeeper.daemon.broker import EmbeddedBroker, free_port
-from watchkeeper.streams.pacing import Pacer, SystemClock
+from watchkeeper.daemon.demo.broker import EmbeddedBroker, free_port
+from watchkeeper.daemon.replay import publish as feed
+from watchkeeper.streams.logs.pacing import Pacer, SystemClock
 from watchkeeper.streams.simulate import simulate
 
 # Long enough for a conflict to be raised and to end, as `watchkeeper demo --seconds 60` proves.

@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 
 from watchkeeper.config.schema import DEFAULT
-from watchkeeper.detectors.alarms import AlarmEvent
-from watchkeeper.detectors.pipeline import Pipeline
+from watchkeeper.detectors.alarms.events import AlarmEvent
+from watchkeeper.detectors.engine.pipeline import Pipeline
 from watchkeeper.streams.batch import Batch, Columns, columns_of, concat
-from watchkeeper.streams.chunks import join, merge_by_time
+from watchkeeper.streams.logs.chunks import join, merge_by_time
+from watchkeeper.streams.logs.source import open_log
 from watchkeeper.streams.messages import COLUMN, Drop, Kind
-from watchkeeper.streams.source import open_log
 
 from where import SAMPLES
 

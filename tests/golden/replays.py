@@ -25,10 +25,10 @@ from typing import Any
 import msgspec
 
 from watchkeeper.config.schema import Config, FleetLimits
-from watchkeeper.daemon.state import StateEncoder, decode_state
-from watchkeeper.detectors.alarms import AlarmEvent, encode_event
+from watchkeeper.daemon.state.snapshot import StateEncoder, decode_state
+from watchkeeper.detectors.alarms.events import AlarmEvent, encode_event
 from watchkeeper.detectors.base import Evidence, Window
-from watchkeeper.detectors.pipeline import Pipeline
+from watchkeeper.detectors.engine.pipeline import Pipeline
 from watchkeeper.streams.batch import Batch
 from watchkeeper.streams.messages import COLUMN, Kind
 from watchkeeper.streams.simulate import simulate

@@ -14,7 +14,7 @@ import pytest
 from golden.replays import GOLDEN, HERE, outputs
 
 from watchkeeper.detectors.catalog import REGISTRY
-from watchkeeper.detectors.incidents import INCIDENT
+from watchkeeper.detectors.incidents.incidents import INCIDENT
 
 KINDS = {kind for detector in REGISTRY.values() for kind in detector.kinds} | {INCIDENT}
 FILES = ("jsonl", "scores.jsonl", "restarted.jsonl")

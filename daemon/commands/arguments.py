@@ -1,0 +1,39 @@
+"""Types for command-line arguments: what a word must look like. A wrong one is a usage error, exit code 2."""
+
+from __future__ import annotations
+
+from argparse import ArgumentTypeError
+
+from watchkeeper.streams.logs.pacing import parse_speed
+from watchkeeper.streams.mqtt.transport import parse_url
+
+
+def mqtt_url(word: str) -> str:
+    """mqtt://HOST[:PORT] or mqtts://HOST[:PORT]."""
+    try:
+        parse_url(word)
+    except ValueError as error:
+        raise ArgumentTypeError(str(error)) from error
+    return word
+
+
+def speed(word: str) -> float:
+    """A multiple of real time, or max."""
+    try:
+        return parse_speed(word)
+    except ValueError as error:
+        raise ArgumentTypeError(str(error)) from error
+
+
+def positive(word: str) -> int:
+    """A whole number from 1."""
+    if not word.isdecimal() or int(word) < 1:
+        raise ArgumentTypeError(f"{word!r}: expected a whole number from 1")
+    return int(word)
+
+
+def port(word: str) -> int:
+    """A TCP port; 0 is any free one."""
+    if not word.isdecimal() or int(word) > 65_535:
+        raise ArgumentTypeError(f"{word!r}: expected a port, 0 to 65535")
+    return int(word)

@@ -1,0 +1,1 @@
+"""`watchkeeper demo`: an embedded broker, the simulator and the daemon in one process group."""

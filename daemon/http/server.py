@@ -1,0 +1,118 @@
+"""Metrics, health and the live page over HTTP, for Prometheus, orchestrators and people.
+
+    GET /         the live page, see live/http.py; without it (`http.page = false`) a list of what there is
+    GET /metrics  Prometheus text format
+    GET /healthz  200 while the daemon does its work, 503 when it hangs: restart it
+    GET /readyz   200 when alarms can be relied on, 503 with the reasons until then: do not send anybody here
+
+Without authentication, so it listens on loopback unless configured otherwise. Nothing here changes what is detected,
+published or recorded; the one thing that can be written is the page's mark that somebody looks after an alarm.
+"""
+
+from __future__ import annotations
+
+import html
+import time
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+import msgspec
+from aiohttp import web
+from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
+
+from watchkeeper.config.schema import Http
+from watchkeeper.daemon.live.http import Page
+from watchkeeper.daemon.live.view import Live
+
+if TYPE_CHECKING:
+    from watchkeeper.daemon.app import App
+
+# The pump looks up four times a second; a turn that takes this long is a hang.
+STUCK_S = 10.0
+
+PAGES = {
+    "/metrics": "Prometheus metrics",
+    "/healthz": "is it alive",
+    "/readyz": "can it be relied on, and if not, why",
+}
+
+
+class Site:
+    """Serves the live page, and whatever routes it is given. `start` binds; OSError: the address is taken."""
+
+    def __init__(self, live: Live, settings: Http, routes: Iterable[web.RouteDef] = ()) -> None:
+        self._settings = settings
+        self._page = Page(live, settings) if settings.page else None
+        site = web.Application()
+        site.add_routes([*routes, *(self._page.routes if self._page else [])])
+        # no access log: a scrape every few seconds is not news
+        self._runner = web.AppRunner(site, access_log=None, handle_signals=False, shutdown_timeout=1.0)
+        self.port = 0
+
+    async def start(self) -> None:
+        """Listen."""
+        await self._runner.setup()
+        listener = web.TCPSite(self._runner, self._settings.host, self._settings.port)
+        await listener.start()
+        self.port = self._runner.addresses[0][1]
+        if self._page is not None:
+            self._page.start()
+
+    @property
+    def url(self) -> str:
+        """Where to point a browser."""
+        host = self._settings.host
+        return f"http://{f'[{host}]' if ':' in host else host}:{self.port}"
+
+    async def stop(self) -> None:
+        """Close all connections."""
+        if self._page is not None:
+            await self._page.stop()
+        await self._runner.cleanup()
+
+
+class HttpServer(Site):
+    """All the pages of one daemon."""
+
+    def __init__(self, app: App) -> None:
+        self._app = app
+        settings = app.config.http
+        routes = [
+            web.get("/metrics", self._metrics),
+            web.get("/healthz", self._healthz),
+            web.get("/readyz", self._readyz),
+        ]
+        if not settings.page:
+            routes.append(web.get("/", self._index))
+        super().__init__(app.live, settings, routes)
+
+    async def _index(self, _request: web.Request) -> web.Response:
+        app = self._app
+        links = "".join(f'<li><a href="{page}">{page}</a> {what}</li>' for page, what in PAGES.items())
+        now = f"{len(app.pipeline.fleet)} vehicles, {len(app.pipeline.active)} active alarms"
+        state = ", ".join(app.not_ready()) or "ready"
+        text = (
+            '<!doctype html><html lang="en"><meta charset="utf-8"><title>Watchkeeper</title>'
+            f"<h1>Watchkeeper {html.escape(app.version)}</h1>"
+            f"<p>{html.escape(state)}: {now}</p><ul>{links}</ul></html>"
+        )
+        return web.Response(text=text, content_type="text/html")
+
+    async def _metrics(self, _request: web.Request) -> web.Response:
+        body = generate_latest(self._app.metrics.registry)
+        return web.Response(body=body, headers={"Content-Type": CONTENT_TYPE_LATEST})
+
+    async def _healthz(self, _request: web.Request) -> web.Response:
+        age_s = time.monotonic() - self._app.pump.beat_s
+        alive = age_s < STUCK_S or not self._app.pumping
+        return _json({"alive": alive, "pump_age_s": round(age_s, 3)}, ok=alive)
+
+    async def _readyz(self, _request: web.Request) -> web.Response:
+        reasons = self._app.not_ready()
+        return _json({"ready": not reasons, "reasons": reasons}, ok=not reasons)
+
+
+def _json(body: dict[str, object], *, ok: bool) -> web.Response:
+    return web.Response(
+        body=msgspec.json.encode(body) + b"\n", status=200 if ok else 503, content_type="application/json"
+    )

@@ -1,0 +1,215 @@
+"""The live page over HTTP: its files, its connection, and the one thing that it may change.
+
+    GET  /                          the page
+    GET  /page/<file>               its scripts and styles, from the package; nothing comes from anywhere else
+    GET  /live                      WebSocket: alarms at once, a picture a second, see view.py
+    POST /alarms/<id>/acknowledge   {"by": "name", "on": true}: somebody looks after this alarm
+
+There is no login, so two things keep other web sites out. A page of another origin may neither connect nor post: the
+`Origin` that browsers send must be ours, and a post must be JSON, which no other site can send unasked. And the name in
+`Host` must not be one that anybody could point at this machine (DNS rebinding): addresses, names without a dot,
+`.local` and `.localhost` are fine, any other name must be `http.public_name`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import logging
+from contextlib import suppress
+from hashlib import blake2b
+from importlib.resources import files
+from urllib.parse import urlsplit
+
+import aiohttp
+import msgspec
+from aiohttp import web
+
+from watchkeeper.config.schema import Http
+from watchkeeper.daemon.background import end
+from watchkeeper.daemon.live.desk import BY_MAX
+from watchkeeper.daemon.live.view import FullError, Live
+from watchkeeper.daemon.live.viewer import Viewer, parse_wish
+
+TYPES = {"html": "text/html", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
+HEADERS = {
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    ),
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cache-Control": "no-cache",
+}
+log = logging.getLogger(__name__)
+
+# Nobody who watches says more than this at once, in bytes.
+WISH_MAX = 4096
+# Written and not yet taken by the network, per viewer, before the next message has to wait, in bytes.
+WAITING_MAX = 256 * 1024
+# A page that takes nothing for so long is not there any more; a living one may be slow for as long as it likes.
+STALL_S = 30.0
+HEARTBEAT_S = 15.0
+GOODBYE_S = 1.0
+# What a WebSocket is closed with when there is no room for it (RFC 6455: try again later).
+BUSY = 1013
+
+
+class Request(msgspec.Struct, forbid_unknown_fields=True):
+    """The body of an acknowledgement."""
+
+    by: str = ""
+    on: bool = True
+
+
+class Page:
+    """Serves one live view. `routes` for the application, `start` and `stop` around its life."""
+
+    def __init__(self, live: Live, settings: Http) -> None:
+        self._live = live
+        self._public_name = settings.public_name
+        self._files = _load()
+        self._drawing: asyncio.Task[None] | None = None
+        self._open: set[web.WebSocketResponse] = set()
+        self.routes = [
+            web.get("/", self._index),
+            web.get("/page/{name}", self._file),
+            web.get("/live", self._connect),
+            web.post("/alarms/{id}/acknowledge", self._acknowledge),
+        ]
+
+    def start(self) -> None:
+        """Begin to draw, whenever somebody watches."""
+        self._drawing = asyncio.create_task(self._live.run())
+
+    async def stop(self) -> None:
+        """Say goodbye to everybody."""
+        if self._drawing is not None:
+            await end(self._drawing)
+        # whoever does not take it is cut off when the server closes
+        with suppress(TimeoutError):
+            async with asyncio.timeout(GOODBYE_S):
+                await asyncio.gather(*(line.close(code=aiohttp.WSCloseCode.GOING_AWAY) for line in self._open))
+
+    # -- files ----------------------------------------------------------------------------------------------
+
+    async def _index(self, request: web.Request) -> web.Response:
+        return self._answer(request, "index.html")
+
+    async def _file(self, request: web.Request) -> web.Response:
+        return self._answer(request, request.match_info["name"])
+
+    def _answer(self, request: web.Request, name: str) -> web.Response:
+        found = self._files.get(name)
+        if found is None:
+            raise web.HTTPNotFound
+        body, kind, tag = found
+        headers = {**HEADERS, "ETag": tag}
+        if request.headers.get("If-None-Match") == tag:
+            return web.Response(status=304, headers=headers)
+        return web.Response(body=body, content_type=kind, charset="utf-8", headers=headers)
+
+    # -- who may --------------------------------------------------------------------------------------------
+
+    def _check_origin(self, request: web.Request) -> None:
+        host = request.headers.get("Host", "")
+        origin = request.headers.get("Origin")
+        if not is_ours(host, self._public_name):
+            raise web.HTTPForbidden(text=f"unknown host name {host!r}: set http.public_name if it is ours\n")
+        if origin is not None and urlsplit(origin).netloc != host:
+            raise web.HTTPForbidden(text="another origin\n")
+
+    # -- the connection -------------------------------------------------------------------------------------
+
+    async def _connect(self, request: web.Request) -> web.WebSocketResponse:
+        self._check_origin(request)
+        line = web.WebSocketResponse(
+            heartbeat=HEARTBEAT_S, compress=False, max_msg_size=WISH_MAX, writer_limit=WAITING_MAX
+        )
+        await line.prepare(request)
+        try:
+            viewer = self._live.join()
+        except FullError:
+            await line.close(code=BUSY, message=b"too many are watching")
+            return line
+        self._open.add(line)
+        sending = asyncio.create_task(self._send(line, viewer, request.transport))
+        try:
+            async for message in line:
+                if message.type == aiohttp.WSMsgType.TEXT:
+                    viewer.ask(parse_wish(message.data))
+        finally:
+            self._live.leave(viewer)
+            self._open.discard(line)
+            await end(sending)
+        return line
+
+    async def _send(self, line: web.WebSocketResponse, viewer: Viewer, transport: asyncio.Transport | None) -> None:
+        """Send whatever is due whenever the line can take it; an end of the line ends this quietly."""
+        try:
+            while not line.closed:
+                await viewer.wake.wait()
+                viewer.wake.clear()
+                while (message := viewer.next()) is not None:
+                    async with asyncio.timeout(STALL_S):
+                        binary = not message.startswith(b"{")
+                        await (line.send_bytes(message) if binary else line.send_str(message.decode()))
+        except (ConnectionError, aiohttp.ClientError):
+            return
+        except TimeoutError:
+            self._live.slow += 1
+        except Exception:  # nobody awaits this task: what went wrong must be said here
+            log.exception("live page")
+        # not close(): it would wait behind what is not being taken
+        if transport is not None:
+            transport.abort()
+
+    # -- acknowledge ----------------------------------------------------------------------------------------
+
+    async def _acknowledge(self, request: web.Request) -> web.Response:
+        self._check_origin(request)
+        if request.content_type != "application/json":
+            raise web.HTTPUnsupportedMediaType(text="send JSON, as application/json\n")
+        if (request.content_length or WISH_MAX + 1) > WISH_MAX:
+            raise web.HTTPRequestEntityTooLarge(WISH_MAX, request.content_length or 0)
+        try:
+            wish = msgspec.json.decode(await request.read(), type=Request)
+        except msgspec.MsgspecError as error:
+            raise web.HTTPBadRequest(text=f"{error}\n") from error
+        by = "".join(c for c in wish.by if c.isprintable())[:BY_MAX]
+        try:
+            answer = self._live.acknowledge(request.match_info["id"], by, on=wish.on)
+        except KeyError as error:
+            raise web.HTTPNotFound(text="no such alarm: it may have ended long ago\n") from error
+        return web.Response(body=msgspec.json.encode(answer) + b"\n", content_type="application/json")
+
+
+def is_ours(host: str, public_name: str) -> bool:
+    """False for a name that a stranger's DNS could give to this machine.
+
+    >>> [is_ours(host, "") for host in ("127.0.0.1:9108", "[::1]:9108", "watch.local", "watchkeeper:9108", "evil.com")]
+    [True, True, True, True, False]
+    """
+    try:
+        name = (urlsplit(f"//{host}").hostname or "").rstrip(".")
+    except ValueError:
+        return False
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        near = "." not in name or name.endswith((".localhost", ".local"))
+        return bool(name) and (near or name == public_name.lower())
+    return True
+
+
+def _load() -> dict[str, tuple[bytes, str, str]]:
+    """The page's files by name: body, type and tag. All of them are in memory: no request ever names a path."""
+    found = {}
+    for file in files("watchkeeper.daemon.live").joinpath("page").iterdir():
+        kind = TYPES.get(file.name.rpartition(".")[2])
+        if kind is not None:
+            body = file.read_bytes()
+            found[file.name] = body, kind, f'"{blake2b(body, digest_size=8).hexdigest()}"'
+    return found

@@ -1,0 +1,79 @@
+// The connection to the daemon: decodes pictures, hands on messages, and comes back by itself when it is lost.
+
+const TYPES = { u1: Uint8Array, u4: Uint32Array, i4: Int32Array, f4: Float32Array };
+const MAGIC = 0x31504b57; // "WKP1", little-endian
+const ALIGN = 8;
+const RETRY_MIN_MS = 500;
+const RETRY_MAX_MS = 10000;
+
+/**
+ * A picture from its message: the header with `columns` replaced by typed arrays over the same memory.
+ * The layout is told in daemon/live/picture.py.
+ */
+export function decode(buffer, start = 0) {
+  const view = new DataView(buffer, start);
+  if (view.getUint32(0, true) !== MAGIC) throw new Error('not a picture');
+  const length = view.getUint32(4, true);
+  const picture = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, start + 8, length)));
+  let at = start + 8 + length;
+  const columns = {};
+  for (const [name, type, rows] of picture.columns) {
+    const Column = TYPES[type];
+    columns[name] = new Column(buffer, at, rows);
+    at += Math.ceil(rows * Column.BYTES_PER_ELEMENT / ALIGN) * ALIGN;
+  }
+  picture.columns = columns;
+  picture.rows = columns.slot.length;
+  return picture;
+}
+
+/** Connects to `/live` and stays connected. `on.picture(buffer)`, `on.message(object)`, `on.state(word, detail)`. */
+export class Wire {
+  constructor(on) {
+    this.on = on;
+    this.retryMs = RETRY_MIN_MS;
+    this.wish = { select: null, network: false };
+    this.connect();
+  }
+
+  connect() {
+    const scheme = location.protocol === 'https:' ? 'wss:' : 'ws:';
+    const line = new WebSocket(`${scheme}//${location.host}/live`);
+    line.binaryType = 'arraybuffer';
+    line.onopen = () => {
+      this.retryMs = RETRY_MIN_MS;
+      this.line = line;
+      this.say();
+    };
+    line.onmessage = ({ data }) => {
+      if (typeof data === 'string') this.on.message(JSON.parse(data));
+      else this.on.picture(data);
+    };
+    line.onclose = ({ code }) => {
+      this.line = null;
+      this.on.state('lost', code === 1013 ? 'too many are watching' : 'connection lost');
+      setTimeout(() => this.connect(), this.retryMs * (0.75 + 0.5 * Math.random()));
+      this.retryMs = Math.min(2 * this.retryMs, RETRY_MAX_MS);
+    };
+  }
+
+  /** Tell the daemon what this page wants to see beside the picture. */
+  ask(wish) {
+    Object.assign(this.wish, wish);
+    this.say();
+  }
+
+  say() {
+    if (this.line) this.line.send(JSON.stringify(this.wish));
+  }
+}
+
+/** Mark an alarm as looked after, or take that back. Resolves to true when the daemon has it. */
+export async function acknowledge(id, on) {
+  const answer = await fetch(`/alarms/${encodeURIComponent(id)}/acknowledge`, {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/json' },
+    body: JSON.stringify({ on }),
+  });
+  return answer.ok;
+}

@@ -1,0 +1,234 @@
+"""The live view: what happens now, for everybody who has the page open. See docs/live-page.md.
+
+    pipeline ─ on_evidence ─▶ Scores ─┐
+    pipeline.fleet ───────────────────┴▶ picture, once a second ─▶ Viewer ─▶ page
+    AlarmPublisher ─ listener ─▶ Desk ───── events, at once ──────▶ Viewer ─▶ page
+
+While nobody watches, nothing is made and the pipeline does not call here. The page itself and its connections are in
+http.py.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import secrets
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import msgspec
+
+from watchkeeper.daemon.live import picture as live_picture
+from watchkeeper.daemon.live.desk import Acknowledgement, Desk
+from watchkeeper.daemon.live.network import network
+from watchkeeper.daemon.live.roster import Roster
+from watchkeeper.daemon.live.scores import VEHICLE_KINDS, Scores
+from watchkeeper.daemon.live.vehicle import describe
+from watchkeeper.daemon.live.viewer import Picture, Viewer
+from watchkeeper.detectors.alarms.events import AlarmEvent, encode_event
+from watchkeeper.detectors.base import Evidence, Window
+from watchkeeper.detectors.engine.pipeline import OnEvidence, Pipeline
+
+# Pictures are at least this far apart, and are drawn with the next tick after that, or so much later without one.
+PERIOD_S, PATIENCE_S = 0.9, 0.3
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """What was counted since the start; `queue` is now, `turn_s` the longest turn since this was last asked for."""
+
+    messages: int = 0
+    dropped: int = 0
+    queue: int = 0
+    busy_s: float = 0.0
+    turn_s: float = 0.0
+
+
+class Watched(Protocol):
+    """Whoever drives a pipeline and lets people watch: the daemon, or a replay."""
+
+    version: str
+    pipeline: Pipeline
+    recorded: bool
+    """A log that is played again: it has samples instead of messages, and no pages but this one."""
+
+    def totals(self) -> Totals:
+        """For rates: the page shows differences."""
+        ...
+
+    def not_ready(self) -> list[str]:
+        """Why alarms cannot be relied on now; empty when they can."""
+        ...
+
+    def feeds(self) -> list[dict[str, Any]]:
+        """Where samples come from: `name`, `connected` and what else is worth a line."""
+        ...
+
+
+class FullError(Exception):
+    """As many are watching as may."""
+
+
+class Live:
+    """One live view. `run` is a task; everything else is called from the event loop."""
+
+    def __init__(self, watched: Watched, viewers: int, now: Callable[[], float] = time.monotonic) -> None:
+        self._watched = watched
+        self._limit = viewers
+        self._now = now
+        self.viewers: set[Viewer] = set()
+        self.refused = self.slow = self._resyncs = 0
+        self.desk = Desk(watched.pipeline.active.values)
+        self.picture: Picture | None = None
+        self._scores = Scores(0)
+        self._roster = Roster()
+        self._fleet: object = None
+        self._era = self._number = 0
+        # so that a page knows its pictures of another run from those of this one
+        self._run = secrets.token_hex(4)
+        self._before = (0.0, Totals())
+        # who else looks at the evidence, if anybody does
+        self._others: OnEvidence | None = None
+        self._watching, self._ticked = asyncio.Event(), asyncio.Event()
+
+    # -- who watches ----------------------------------------------------------------------------------------
+
+    def join(self) -> Viewer:
+        """Somebody opened the page; FullError when there is no room."""
+        if len(self.viewers) >= self._limit:
+            self.refused += 1
+            raise FullError
+        viewer = Viewer(self)
+        if not self.viewers:
+            self._before = (self._now(), self._watched.totals())
+            self._others, self._watched.pipeline.on_evidence = self._watched.pipeline.on_evidence, self._take
+            self._watching.set()
+        self.viewers.add(viewer)
+        viewer.wake.set()
+        return viewer
+
+    def leave(self, viewer: Viewer) -> None:
+        """They closed it. The last one turns off the light."""
+        self.viewers.discard(viewer)
+        self._resyncs += viewer.resyncs
+        if not self.viewers:
+            self._watched.pipeline.on_evidence = self._others
+            self._watching.clear()
+            self.picture, self._fleet = None, None
+
+    @property
+    def resyncs(self) -> int:
+        """How often somebody was too slow for the news and got all alarms anew."""
+        return self._resyncs + sum(viewer.resyncs for viewer in self.viewers)
+
+    # -- alarms, at once ------------------------------------------------------------------------------------
+
+    def note(self, event: AlarmEvent) -> None:
+        """The publisher's listener."""
+        self.desk.note(event)
+        if self.viewers:
+            self._tell(b'{"event":' + encode_event(event) + b"}")
+
+    def acknowledge(self, alarm: str, by: str, *, on: bool) -> Acknowledgement | None:
+        """Mark an alarm, or take that back, and tell everybody; KeyError when it is not shown."""
+        answer = self.desk.acknowledge(alarm, by, on=on)
+        self._tell(msgspec.json.encode({"acknowledged": alarm, "by": answer}))
+        return answer
+
+    def _tell(self, news: bytes) -> None:
+        for viewer in self.viewers:
+            viewer.tell(news)
+
+    # -- pictures, once a second ----------------------------------------------------------------------------
+
+    async def run(self) -> None:
+        """Task: draw while somebody watches, until cancelled."""
+        while True:
+            await self._watching.wait()
+            self._ticked.clear()
+            self.draw()
+            await asyncio.sleep(PERIOD_S)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(PATIENCE_S):
+                    await self._ticked.wait()
+
+    def _take(self, window: Window, evidence: list[Evidence]) -> None:
+        if self._others is not None:
+            self._others(window, evidence)
+        self._settle()
+        self._scores.take(window, evidence)
+        self._ticked.set()
+
+    def _settle(self) -> None:
+        """A pipeline whose clock went back for good has a new fleet: what was known of the old one is void."""
+        fleet = self._watched.pipeline.fleet
+        if fleet is not self._fleet:
+            self._fleet = fleet
+            self._scores, self._roster = Scores(fleet.capacity), Roster()
+            self._era += 1
+
+    def draw(self) -> None:
+        """Make the picture of this moment and offer it to everybody."""
+        self._settle()
+        pipeline = self._watched.pipeline
+        self._roster.update(pipeline.fleet)
+        t = pipeline.watermark
+        enu = pipeline.config.frames.local == "enu"
+        columns = live_picture.vehicles(pipeline.fleet, self._scores, t, enu=enu) | live_picture.pairs(self._scores)
+        self._number += 1
+        header = {
+            "t": t if math.isfinite(t) else None,
+            "t_now": pipeline.t_max if math.isfinite(pipeline.t_max) else None,
+            "wall": time.time(),
+            "kinds": VEHICLE_KINDS,
+            "vehicles": len(pipeline.fleet),
+            "figures": self._figures(),
+            "state": self._watched.not_ready(),
+        }
+        self.picture = Picture(self._number, self._era, live_picture.encode(header, columns))
+        for viewer in self.viewers:
+            viewer.offer()
+
+    def _figures(self) -> dict[str, float]:
+        (before_s, before), now_s, now = self._before, self._now(), self._watched.totals()
+        self._before = (now_s, now)
+        span_s = max(now_s - before_s, 1e-3)
+        pipeline = self._watched.pipeline
+        lag_s = pipeline.t_max - pipeline.watermark
+        return {
+            "messages_per_s": round((now.messages - before.messages) / span_s, 1),
+            "dropped": now.dropped,
+            "queue": now.queue,
+            "busy": round((now.busy_s - before.busy_s) / span_s, 3),
+            "turn_ms": round(now.turn_s * 1e3, 1),
+            "lag_s": round(lag_s, 2) if math.isfinite(lag_s) else math.nan,
+            "ticks": pipeline.ticks,
+        }
+
+    # -- what a viewer asks for, see live_viewer.Show -------------------------------------------------------
+
+    def everything(self) -> bytes:
+        """All alarms, as one message."""
+        about = {"version": self._watched.version, "recorded": self._watched.recorded}
+        return msgspec.json.encode({**self.desk.everything(), **about})
+
+    def roster(self, since: int | None) -> tuple[bytes, int]:
+        """The names that are new since this version (None: all of them), and their version."""
+        version = self._roster.version
+        if since == version:
+            return b"", version
+        names = self._roster.since(since or 0)
+        return msgspec.json.encode(
+            {"type": "roster", "reset": since is None, "era": f"{self._run}-{self._era}", **names}
+        ), version
+
+    def vehicle(self, name: str) -> bytes:
+        """About one vehicle, now."""
+        return msgspec.json.encode(describe(self._watched.pipeline, self._scores, name))
+
+    def network(self) -> bytes:
+        """The links, now."""
+        return msgspec.json.encode({**network(self._watched.pipeline), "feeds": self._watched.feeds()})

@@ -1,0 +1,1 @@
+"""Recorded logs through the pipeline: to files, to the live page, to a broker."""

@@ -1,0 +1,1 @@
+"""What survives a restart: snapshots on disk and how they are taken over."""

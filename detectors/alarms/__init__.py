@@ -1,0 +1,1 @@
+"""From evidence to alarm events: subjects, debouncing, the table of active alarms."""

@@ -1,0 +1,165 @@
+"""The watch over one alarm kind: evidence in, alarm events out. Debouncer, subjects and alarm book meet here.
+
+Owned by the pipeline, one per alarm kind. Only subjects that are raised, active or cleared cost Python time;
+everything else stays in arrays.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from watchkeeper.config.detectors import Debounce
+from watchkeeper.detectors.alarms.debounce import CLEAR, RAISE, STILL, Debouncer
+from watchkeeper.detectors.alarms.events import AlarmBook, AlarmEvent, Finding
+from watchkeeper.detectors.alarms.subjects import Subjects
+from watchkeeper.detectors.base import SEVERITIES, Evidence
+from watchkeeper.streams.batch import F8, I4, U1
+
+# Digits after the point in an alarm's numbers: a tenth of a millimetre, or of a millisecond.
+DIGITS = 4
+# How often cells that hold nothing worth keeping are given back; until then they only cost room.
+TIDY_S = 5.0
+
+
+class Watch:
+    """Debounces one alarm kind and keeps its alarms."""
+
+    def __init__(self, kind: str, rule: Debounce, subjects: Subjects, book: AlarmBook) -> None:
+        self.kind = kind
+        self.subjects = subjects
+        self.book = book
+        self.debouncer = Debouncer(rule, subjects.capacity)
+        self.scores: F8 = np.empty(0)
+        self._tidied = math.nan
+        # when each cell's alarm last said something, and how severe it was then: most evidence repeats what is known
+        self._said_t: F8 = np.full(subjects.capacity, -np.inf)
+        self._said_severity: U1 = np.zeros(subjects.capacity, np.uint8)
+
+    def step(self, evidence: Evidence | None, t: float) -> list[AlarmEvent]:
+        """Judge this tick's evidence (None: the detector had nothing to say) and give up on alarms without any."""
+        events: list[AlarmEvent | None] = []
+        if evidence is not None:
+            self.scores = evidence.score
+            events += self._judge(evidence, t)
+            for name, why in evidence.ended.items():
+                if (cell := self.subjects.find((name,))) >= 0:
+                    events += self._end(np.array([cell], np.int32), t, why)
+        for cell in self.debouncer.lost(t, self.subjects.high).tolist():
+            events.append(self.book.ended(self.kind, self.subjects.names(cell), t, "lost"))
+        if t // TIDY_S != self._tidied and len(watched := self.subjects.watched()):
+            self._tidied = t // TIDY_S
+            idle = self.debouncer.quiet(t, watched)
+            if len(idle):
+                # the next subject in these cells must not inherit their last epochs
+                self.debouncer.reset(idle)
+                self.subjects.release(idle)
+        return [event for event in events if event is not None]
+
+    def _judge(self, ev: Evidence, t: float) -> list[AlarmEvent | None]:
+        cell = self.subjects.cells(ev)
+        action = self.debouncer.update(cell, ev.t, ev.epoch, ev.score, ev.threshold)
+        events: list[AlarmEvent | None] = []
+        news = ev.news if ev.news is not None else np.zeros(len(ev), bool)
+        rows = np.flatnonzero(action)
+        if len(rows):
+            at = cell[rows]
+            due = (ev.severity[rows] > self._said_severity[at]) | (ev.t[rows] - self._said_t[at] >= self.book.update_s)
+            rows = rows[due | news[rows] | (action[rows] != STILL)]
+        for row in rows.tolist():
+            finding = self._finding(ev, row, int(cell[row]))
+            if action[row] == RAISE:
+                event = self.book.raised(finding, float(self.debouncer.t_onset[cell[row]]))
+            elif action[row] == CLEAR:
+                event = self.book.cleared(finding)
+            else:
+                event = self.book.still(finding, news=bool(news[row]))
+            if event is not None:
+                events.append(event)
+                self._said_t[cell[row]], self._said_severity[cell[row]] = ev.t[row], ev.severity[row]
+        if ev.sparse:
+            events += self._absent(cell, t)
+        return events
+
+    def _absent(self, present: I4, t: float) -> list[AlarmEvent | None]:
+        """Watched subjects that the detector did not name are at score 0, if there is anything new about them."""
+        watched = self.subjects.watched()
+        if len(watched) <= np.count_nonzero(present >= 0):
+            return []
+        seen = np.zeros(self.subjects.high, bool)
+        seen[present[present >= 0]] = True
+        cells = watched[~seen[watched]]
+        n = len(cells)
+        action = self.debouncer.update(cells, np.full(n, t), self.subjects.heard_t(cells), np.zeros(n), np.ones(n))
+        gone = cells[action == CLEAR].tolist()
+        return [self.book.cleared(self._gone(self.subjects.names(cell), t)) for cell in gone]
+
+    def _gone(self, subjects: tuple[str, ...], t: float) -> Finding:
+        last = self.book.active.get((self.kind, subjects))
+        evidence = {**last.evidence, "cleared_by": "evidence"} if last else {}
+        severity = last.severity if last else SEVERITIES[0]
+        return Finding(self.kind, subjects, t, 0.0, last.threshold if last else 0.0, severity, evidence)
+
+    def _finding(self, ev: Evidence, row: int, cell: int) -> Finding:
+        evidence: dict[str, Any] = {}
+        if ev.cause_bits is not None:
+            bits = int(ev.cause_bits[row])
+            evidence["causes"] = [name for i, name in enumerate(ev.causes) if bits >> i & 1]
+        for name, column in ev.numbers.items():
+            value = float(column[row])
+            evidence[name] = round(value, DIGITS) if math.isfinite(value) else None
+        if ev.details:
+            evidence.update(ev.details[row])
+        return Finding(
+            ev.kind,
+            self.subjects.names(cell),
+            float(ev.t[row]),
+            round(float(ev.score[row]), DIGITS),
+            round(float(ev.threshold[row]), DIGITS),
+            SEVERITIES[ev.severity[row]],
+            evidence,
+        )
+
+    def adopt(self, event: AlarmEvent) -> bool:
+        """Take over an alarm that was active before a restart; False when there is no room for its subject."""
+        cell = self.subjects.claim(event.subjects, event.t)
+        if cell < 0:
+            return False
+        self._said_t[cell], self._said_severity[cell] = event.t, SEVERITIES.index(event.severity)
+        self.debouncer.adopt(cell, event.t_onset, event.t_raised, event.t)
+        return True
+
+    def disown(self, subjects: tuple[str, ...]) -> None:
+        """An alarm on this subject ended before the restart: it is not active any more."""
+        if (cell := self.subjects.find(subjects)) >= 0:
+            self.debouncer.reset(np.array([cell], np.int32))
+
+    def forget(self, slots: I4, t: float, why: str) -> list[AlarmEvent]:
+        """These vehicles are gone: end the alarms that they are part of."""
+        return self._end(self.subjects.of_vehicles(slots), t, why)
+
+    def end(self, t: float, why: str) -> list[AlarmEvent]:
+        """Everything is over: end all alarms."""
+        return self._end(np.flatnonzero(self.debouncer.active[: self.subjects.high]).astype(np.int32), t, why)
+
+    def _end(self, cells: I4, t: float, why: str) -> list[AlarmEvent]:
+        active = cells[self.debouncer.active[cells] == 1]
+        events = [self.book.ended(self.kind, self.subjects.names(cell), t, why) for cell in active.tolist()]
+        self.debouncer.reset(cells)
+        self.subjects.release(cells)
+        return [event for event in events if event is not None]
+
+    def snapshot(self) -> dict[str, Any]:
+        """Counts and cells."""
+        n = self.subjects.high
+        said = {"t": self._said_t[:n], "severity": self._said_severity[:n]}
+        return {"subjects": self.subjects.snapshot(), "debouncer": self.debouncer.snapshot(n), "said": said}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Take over a snapshot."""
+        self.subjects.restore(state["subjects"])
+        self.debouncer.restore(state["debouncer"])
+        n = min(len(state["said"]["t"]), len(self._said_t))
+        self._said_t[:n], self._said_severity[:n] = state["said"]["t"][:n], state["said"]["severity"][:n]

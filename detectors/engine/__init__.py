@@ -1,0 +1,1 @@
+"""The Pipeline and what it needs: event time, windows, gateways, warm-up."""

@@ -1,0 +1,51 @@
+"""A batch in one line: its samples in order of arrival across kinds, as the event clock judges them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from watchkeeper.detectors.engine.eventtime import HeldSample
+from watchkeeper.streams.batch import Batch, Columns
+from watchkeeper.streams.messages import Kind
+
+
+class Arrivals:
+    """A batch's samples in one line, in arrival order."""
+
+    def __init__(self, batch: Batch, columns: dict[Kind, Columns]) -> None:
+        self.batch = batch
+        self.columns = columns
+        if len(columns) == 1:
+            ((kind, cols),) = columns.items()
+            self.t = cols.t
+            self.place = {kind: np.arange(len(cols))}
+            return
+        seq = np.concatenate([cols.seq for cols in columns.values()])
+        t = np.concatenate([cols.t for cols in columns.values()])
+        order = np.argsort(seq, kind="stable")
+        self.t = t[order]
+        place = np.empty(len(seq), np.int64)
+        place[order] = np.arange(len(seq))
+        ends = np.cumsum([len(cols) for cols in columns.values()])
+        self.place = dict(zip(columns, np.split(place, ends[:-1]), strict=True))
+
+    def where(self, i: int) -> tuple[Kind, int]:
+        """Kind and row of sample i."""
+        for kind, place in self.place.items():
+            row = int(np.searchsorted(place, i))
+            if row < len(place) and place[row] == i:
+                return kind, row
+        raise IndexError(i)
+
+    def held(self, i: int) -> HeldSample:
+        """Sample i by itself."""
+        kind, row = self.where(i)
+        cols = self.columns[kind]
+        return HeldSample(kind, self.batch.ids[cols.vid[row]], float(cols.t[row]), cols.data[:, row].copy())
+
+
+def single(held: HeldSample) -> tuple[Batch, Kind, Columns]:
+    """A held sample as a batch of its own."""
+    none = np.full(1, -1, np.int32)
+    cols = Columns(np.zeros(1, np.int64), np.zeros(1, np.int32), none, np.array([held.t]), held.data.reshape(-1, 1))
+    return Batch([held.name], {held.kind: cols}), held.kind, cols

@@ -1,0 +1,55 @@
+"""Compiles every kernel before the first message: a scratch pipeline sees two aircraft meet and a drone hover.
+
+Called once at start by the daemon and by replay. Kernels are cached on disk, so only the first start after an
+installation takes long.
+"""
+
+from __future__ import annotations
+
+import msgspec
+import numpy as np
+
+from watchkeeper.config.schema import Config
+from watchkeeper.detectors.engine.pipeline import Pipeline
+from watchkeeper.streams.batch import Batch, columns_of
+from watchkeeper.streams.messages import FIELDS, Kind
+
+SECONDS = 5
+RATE_HZ = 20
+
+
+def warm_up(config: Config) -> None:
+    """Run every code path that Numba compiles, on made-up samples; nothing of it is kept."""
+    limits = msgspec.structs.replace(config.fleet, max_vehicles=8)
+    pipeline = Pipeline(msgspec.structs.replace(config, fleet=limits))
+    # `intent` looks once per step: one must end meanwhile
+    first_s = max(1.0, float(int(config.detectors.intent.step_s) - SECONDS // 2))
+    for second in range(SECONDS):
+        pipeline.feed(_second(first_s + second))
+    pipeline.finish()
+
+
+def _second(t0: float) -> Batch:
+    t = t0 + np.arange(RATE_HZ) / RATE_HZ
+    n = len(t)
+    zero = np.zeros(n)
+    hover = {f.name: zero for f in FIELDS[Kind.IMU]} | {"imu_az": zero - 9.8}
+    still = {f.name: zero for f in FIELDS[Kind.GPS] if f.name.startswith("gps_")} | {"fix": zero + 3.0}
+    meeting = {
+        # 450 kt: a position that stays where it was would be no report
+        "lat": np.array([0.0, 0.0]), "lon": np.array([t0, 100.0 - t0]) / 480.0, "alt_ft": np.full(2, 3e4),
+        "gs_kt": np.full(2, 450.0), "trk_deg": np.array([90.0, 270.0]), "vs_fpm": np.zeros(2),
+    }  # fmt: skip
+    commanded = np.zeros(1, np.int32)
+    one = t[:1]
+    way = np.ones(1)
+    kinds = {
+        Kind.ADSB: columns_of(Kind.ADSB, np.array([0, 1], np.int32), t[:2], meeting, seq=np.arange(2)),
+        Kind.IMU: columns_of(Kind.IMU, np.full(n, 2, np.int32), t, hover, seq=2 + np.arange(n)),
+        Kind.GPS: columns_of(Kind.GPS, np.full(n, 2, np.int32), t, still, seq=2 + n + np.arange(n)),
+        Kind.ACTION: columns_of(
+            Kind.ACTION, commanded, one, {"heading_delta_deg": one, "speed_delta_kt": one}, seq=np.array([2 + 2 * n])
+        ),
+        Kind.ROUTE: columns_of(Kind.ROUTE, commanded, one, {"lat": way, "lon": way}, seq=np.array([3 + 2 * n])),
+    }
+    return Batch(["warm-a", "warm-b", "warm-c"], kinds)

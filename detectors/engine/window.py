@@ -1,0 +1,128 @@
+"""Pending samples, and how they become windows: sorted by (slot, t), without duplicates, one window per tick.
+
+Used by the pipeline only. Samples wait here for their tick to close; `cut` hands out what belongs to closed ticks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from watchkeeper.detectors.engine.eventtime import tick_of
+from watchkeeper.detectors.fleet.fleet import Samples
+from watchkeeper.streams.batch import F8, I4, I8, Bool
+from watchkeeper.streams.kernels import njit
+from watchkeeper.streams.messages import Kind
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Accepted samples of one kind, in arrival order."""
+
+    slot: I4
+    via: I4
+    t: F8
+    data: F8
+
+    def take(self, rows: I8 | slice) -> Block:
+        """The given rows, in that order."""
+        data = self.data[:, rows] if isinstance(rows, slice) else np.take(self.data, rows, axis=1)
+        return Block(self.slot[rows], self.via[rows], self.t[rows], data)
+
+
+class Pending:
+    """Samples of one kind that wait for their tick."""
+
+    def __init__(self, kind: Kind) -> None:
+        self.kind = kind
+        self._blocks: list[Block] = []
+        self.n = 0
+        self.first_t = np.inf
+
+    def add(self, block: Block) -> None:
+        """Queue accepted samples."""
+        if len(block.t):
+            self._blocks.append(block)
+            self.n += len(block.t)
+            self.first_t = min(self.first_t, float(block.t.min()))
+
+    @property
+    def last_t(self) -> float:
+        """The newest time that waits."""
+        return max(float(block.t.max()) for block in self._blocks)
+
+    def cut(self, tick: int, tick_s: float) -> dict[int, Block]:
+        """Take out everything up to the given tick: tick to samples in time order (arrival order where equal)."""
+        if not self.n or self.first_t > tick * tick_s:
+            return {}
+        whole = self._whole()
+        ticks = tick_of(whole.t, tick_s)
+        stop = int(np.searchsorted(ticks, tick, side="right"))
+        self._blocks, self.n, self.first_t = [], 0, np.inf
+        self.add(whole.take(slice(stop, None)))
+        edges = np.flatnonzero(np.diff(ticks[:stop])) + 1
+        starts = [0, *edges.tolist()] if stop else []
+        ends = [*edges.tolist(), stop]
+        return {int(ticks[a]): whole.take(slice(a, b)) for a, b in zip(starts, ends, strict=bool(stop))}
+
+    def _whole(self) -> Block:
+        blocks = self._blocks
+        whole = (
+            blocks[0]
+            if len(blocks) == 1
+            else Block(
+                np.concatenate([b.slot for b in blocks]),
+                np.concatenate([b.via for b in blocks]),
+                np.concatenate([b.t for b in blocks]),
+                np.concatenate([b.data for b in blocks], axis=1),
+            )
+        )
+        if (np.diff(whole.t) < 0.0).any():
+            whole = whole.take(np.argsort(whole.t, kind="stable"))
+        return whole
+
+    def snapshot(self) -> dict[str, Any]:
+        """What is waiting, in time order."""
+        if not self.n:
+            return {}
+        whole = self._whole()
+        return {"slot": whole.slot, "via": whole.via, "t": whole.t, "data": whole.data}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Take over a snapshot."""
+        self._blocks, self.n, self.first_t = [], 0, np.inf
+        if state:
+            self.add(Block(state["slot"], state["via"], state["t"], state["data"]))
+
+
+def samples_of(kind: Kind, block: Block, slots: int, count_duplicates: Callable[[int], None]) -> Samples:
+    """One tick's samples sorted by (slot, t); of samples with the same slot and time the first to arrive stays."""
+    order, duplicate = _by_slot(block.slot, block.t, slots)
+    if duplicate.any():
+        count_duplicates(int(duplicate.sum()))
+        order = order[~duplicate]
+    data = np.take(block.data, order, axis=1)
+    return Samples(kind, block.slot[order], block.t[order], data, block.via[order])
+
+
+@njit(cache=True)
+def _by_slot(slot: I4, t: F8, slots: int) -> tuple[I8, Bool]:
+    """Stable counting sort of time-ordered samples by slot, and which of them repeat the one before."""
+    n = slot.size
+    start = np.zeros(slots + 1, np.int64)
+    for i in range(n):
+        start[slot[i] + 1] += 1
+    for s in range(slots):
+        start[s + 1] += start[s]
+    order = np.empty(n, np.int64)
+    for i in range(n):
+        order[start[slot[i]]] = i
+        start[slot[i]] += 1
+    duplicate = np.zeros(n, np.bool_)
+    for k in range(1, n):
+        i, j = order[k - 1], order[k]
+        duplicate[k] = slot[i] == slot[j] and t[i] == t[j]
+    return order, duplicate

@@ -1,0 +1,1 @@
+"""The vehicles: slots, ring buffers, and what the configuration declares about them."""

@@ -1,0 +1,286 @@
+"""The fleet: one row ("slot") per vehicle in preallocated arrays, and ring buffers of its recent samples.
+
+Written by the pipeline only (`slot_for`, `expect`, `ingest`, `forget`, `declare`), read by every detector. All times
+are event time. Memory is reserved for `max_vehicles` at the start but touched only where there are vehicles: slots are
+handed out lowest first, so a small fleet stays small.
+"""
+
+from __future__ import annotations
+
+import heapq
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from watchkeeper.config.schema import FleetLimits
+from watchkeeper.config.topology import UNDECLARED, Topology
+from watchkeeper.detectors.fleet.declared import SENT_BY_VEHICLES, Declared
+from watchkeeper.streams.batch import F8, I4, I8, Bool
+from watchkeeper.streams.kernels import njit
+from watchkeeper.streams.messages import COLUMN, FIELDS, Kind
+
+
+@dataclass(frozen=True, slots=True)
+class Samples:
+    """Samples of one kind inside one tick's window, sorted by (slot, t), no duplicates."""
+
+    kind: Kind
+    slot: I4
+    t: F8
+    data: F8
+    via: I4
+
+    def __len__(self) -> int:
+        return len(self.t)
+
+    def col(self, name: str) -> F8:
+        """The column of a field, by name."""
+        column: F8 = self.data[COLUMN[self.kind][name]]
+        return column
+
+
+class Ring:
+    """The last `depth` samples of one kind for every slot.
+
+    `t[slot, i]` and `data[field, slot, i]`; the newest is at `(count[slot] - 1) % depth`.
+    """
+
+    def __init__(self, kind: Kind, capacity: int, depth: int) -> None:
+        self.kind = kind
+        self.depth = depth
+        self.t: F8 = np.zeros((capacity, depth))
+        self.data: F8 = np.zeros((len(FIELDS[kind]), capacity, depth))
+        self.count: I8 = np.zeros(capacity, np.int64)
+
+    def history(self, slot: int) -> tuple[F8, F8]:
+        """Times and fields of one slot, oldest first (a copy; for people and tests, not for the hot path)."""
+        n = int(min(self.count[slot], self.depth))
+        order = (int(self.count[slot]) - n + np.arange(n)) % self.depth
+        return self.t[slot, order], self.data[:, slot, order]
+
+
+class Fleet:
+    """Vehicles by slot.
+
+    `last_t[kind, slot]` is the newest sample's time (-inf: never), `count[kind, slot]` how many there were.
+    `value[kind][field, slot]` is the newest value that was present and `value_t` when it was measured, so a
+    report without a speed does not erase the speed known from the report before. `declared` is what the configuration
+    says about the slots.
+    """
+
+    def __init__(self, limits: FleetLimits) -> None:
+        capacity = limits.max_vehicles
+        self.capacity = capacity
+        self.evict_idle_s = limits.evict_idle_s
+        self.slot_of: dict[str, int] = {}
+        self.ids: list[str] = [""] * capacity
+        # the first eight bytes of each id as a number, which sorts as the ids do; `id_cut` where there are more bytes
+        self.id_key: NDArray[np.uint64] = np.zeros(capacity, np.uint64)
+        self.id_cut: Bool = np.zeros(capacity, np.bool_)
+        self.callsigns: dict[str, str] = {}
+        # the last time that we were away, from and to: what nobody heard then is nobody's silence
+        self.away: tuple[float, float] = (0.0, 0.0)
+        # newest sample on its way to each slot, whether or not a tick has taken it in yet
+        self.expected_t: F8 = np.full(capacity, -np.inf)
+        self.last_t: F8 = np.full((len(Kind), capacity), -np.inf)
+        self.count: I8 = np.zeros((len(Kind), capacity), np.int64)
+        self.value: dict[Kind, F8] = {k: np.full((len(FIELDS[k]), capacity), np.nan) for k in Kind}
+        self.value_t: dict[Kind, F8] = {k: np.full((len(FIELDS[k]), capacity), -np.inf) for k in Kind}
+        depths = {Kind.ADSB: limits.ring_adsb, Kind.GPS: limits.ring_gps, Kind.IMU: limits.ring_imu}
+        self.ring: dict[Kind, Ring] = {k: Ring(k, capacity, d) for k, d in depths.items()}
+        # slots below `high` have been used at some time; freed ones wait in a heap so that low slots come first
+        self.high = 0
+        self._free: list[int] = []
+        self.declared = Declared(UNDECLARED, capacity)
+
+    def __len__(self) -> int:
+        return len(self.slot_of)
+
+    def slot_for(self, name: str) -> int:
+        """The slot of a vehicle, given out on first sight; -1 when the table is full."""
+        slot = self.slot_of.get(name)
+        if slot is not None:
+            return slot
+        if self._free:
+            slot = heapq.heappop(self._free)
+        elif self.high < self.capacity:
+            slot = self.high
+            self.high += 1
+        else:
+            return -1
+        self.slot_of[name] = slot
+        self._name(slot, name)
+        return slot
+
+    def _name(self, slot: int, name: str) -> None:
+        head = name.encode(errors="surrogatepass")
+        self.ids[slot] = name
+        self.id_key[slot] = int.from_bytes(head[:8].ljust(8, b"\0"), "big")
+        self.id_cut[slot] = len(head) > 8 or "\0" in name
+
+    def order_pairs(self, a: I4, b: I4) -> tuple[I4, I4, I8]:
+        """Pairs of slots with the smaller id first, sorted by ids, and the rows that they came from."""
+        key = self.id_key
+        if self.id_cut[a].any() or self.id_cut[b].any():
+            # long ids: their heads do not tell, so those involved are ranked by their whole names
+            involved = sorted(np.unique(np.concatenate((a, b))).tolist(), key=self.ids.__getitem__)
+            key = np.zeros(self.high, np.uint64)
+            key[involved] = np.arange(len(involved), dtype=np.uint64)
+        swap = key[a] > key[b]
+        first, second = np.where(swap, b, a), np.where(swap, a, b)
+        rows = np.lexsort((key[second], key[first]))
+        return first[rows], second[rows], rows
+
+    def call(self, callsigns: dict[str, str]) -> None:
+        """Note callsigns. They are for people: no alarm depends on them."""
+        self.callsigns.update(callsigns)
+        if len(self.callsigns) > 2 * self.capacity:
+            self.callsigns = {name: self.callsigns[name] for name in self.slot_of if name in self.callsigns}
+
+    def expect(self, slot_of_vid: I4, vid: I4, t: F8) -> I4:
+        """The slots of samples that are on their way here, so that their rows are not given away meanwhile."""
+        slot = np.empty(len(vid), np.int32)
+        _expect(slot_of_vid, vid, t, self.expected_t, slot)
+        return slot
+
+    def declare(self, topology: Topology) -> None:
+        """Take a declaration instead of any before: its vehicles get slots, and all that have one are looked at."""
+        since_t = self.declared.since_t
+        self.declared = Declared(topology, self.capacity)
+        if not self.declared.any:
+            return
+        for name in self.declared.by_name:
+            self.slot_for(name)
+        heard = set(np.flatnonzero(self.count[SENT_BY_VEHICLES, : self.high].any(axis=0)).tolist())
+        for name, slot in self.slot_of.items():
+            if slot in heard or name in self.declared.by_name:
+                self.declared.meet(slot, name)
+        self.declared.since_t = np.where(self.declared.named, since_t, np.nan)
+
+    def ingest(self, samples: Samples) -> None:
+        """Take in one window of one kind."""
+        kind = samples.kind
+        ring = self.ring.get(kind)
+        _remember(
+            samples.slot, samples.t, samples.data,
+            self.last_t[kind], self.count[kind], self.value[kind], self.value_t[kind],
+        )  # fmt: skip
+        if ring is not None:
+            _push(samples.slot, samples.t, samples.data, ring.t, ring.data, ring.count)
+        if self.declared.any and kind in SENT_BY_VEHICLES:
+            for slot in self.declared.strangers(samples.slot):
+                self.declared.meet(slot, self.ids[slot])
+
+    def idle(self, t: float) -> I4:
+        """Vehicles whose last sample is older than `evict_idle_s` at time t, or that never had one in that time.
+
+        Those declared by name stay: that they are not heard is news.
+        """
+        heard = self.last_t[:, : self.high].max(axis=0)
+        heard = np.where(heard > -np.inf, heard, self.expected_t[: self.high])
+        used = np.array([name != "" for name in self.ids[: self.high]], bool)
+        old = used & ~self.declared.kept[: self.high] & (heard < t - self.evict_idle_s)
+        return np.flatnonzero(old).astype(np.int32)
+
+    def forget(self, slots: I4, t: float) -> None:
+        """Erase what is known of these vehicles; slots with nothing newer than t on the way become free."""
+        self.last_t[:, slots] = -np.inf
+        self.count[:, slots] = 0
+        self.declared.forget(slots)
+        for kind in Kind:
+            self.value[kind][:, slots] = np.nan
+            self.value_t[kind][:, slots] = -np.inf
+        for ring in self.ring.values():
+            ring.count[slots] = 0
+        for slot in slots[self.expected_t[slots] <= t].tolist():
+            del self.slot_of[self.ids[slot]]
+            self.callsigns.pop(self.ids[slot], None)
+            self.ids[slot] = ""
+            self.expected_t[slot] = -np.inf
+            heapq.heappush(self._free, slot)
+
+    def snapshot(self) -> dict[str, Any]:
+        """All state but the rings, which are most of it and fill again by themselves.
+
+        Of each kind only the vehicles that have ever sent it, for most send one or two kinds.
+        """
+        h = self.high
+        kinds: dict[str, Any] = {}
+        for kind in Kind:
+            rows = np.flatnonzero(self.count[kind, :h]).astype(np.int32)
+            # where that is everybody, views will do: whoever encodes them copies anyway
+            pick = slice(h) if len(rows) == h else rows
+            kinds[kind.word] = {
+                "rows": rows,
+                "last_t": self.last_t[kind, pick],
+                "count": self.count[kind, pick],
+                "value": self.value[kind][:, pick],
+                "value_t": self.value_t[kind][:, pick],
+            }
+        return {
+            "ids": self.ids[:h],
+            "callsigns": self.callsigns,
+            "away": list(self.away),
+            "expected_t": self.expected_t[:h],
+            "kinds": kinds,
+            "since_t": self.declared.since_t[:h] if self.declared.any else None,
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Take over a snapshot of a fleet of the same capacity; the rings start empty. Declare again after it."""
+        h = len(state["ids"])
+        self.high = h
+        for slot, name in enumerate(state["ids"]):
+            self._name(slot, name)
+        self.callsigns = dict(state["callsigns"])
+        self.away = (state["away"][0], state["away"][1])
+        self.slot_of = {name: slot for slot, name in enumerate(self.ids[:h]) if name}
+        self._free = [slot for slot in range(h) if not self.ids[slot]]
+        self.expected_t[:h] = state["expected_t"]
+        for kind in Kind:
+            saved = state["kinds"][kind.word]
+            rows = saved["rows"]
+            self.last_t[kind, rows] = saved["last_t"]
+            self.count[kind, rows] = saved["count"]
+            self.value[kind][:, rows] = saved["value"]
+            self.value_t[kind][:, rows] = saved["value_t"]
+        self.declared.since_t[:] = np.nan
+        if (since_t := state.get("since_t")) is not None:
+            self.declared.since_t[:h] = since_t
+
+
+@njit(cache=True)
+def _expect(slot_of_vid: I4, vid: I4, t: F8, expected_t: F8, slot: I4) -> None:
+    for i in range(vid.size):
+        s = slot_of_vid[vid[i]]
+        slot[i] = s
+        if s >= 0 and t[i] > expected_t[s]:
+            expected_t[s] = t[i]
+
+
+@njit(cache=True)
+def _remember(slot: I4, t: F8, data: F8, last_t: F8, count: I8, value: F8, value_t: F8) -> None:
+    for i in range(slot.size):
+        s = slot[i]
+        last_t[s] = t[i]
+        count[s] += 1
+    for f in range(data.shape[0]):
+        for i in range(slot.size):
+            x = data[f, i]
+            if not np.isnan(x):
+                value[f, slot[i]] = x
+                value_t[f, slot[i]] = t[i]
+
+
+@njit(cache=True)
+def _push(slot: I4, t: F8, data: F8, ring_t: F8, ring: F8, count: I8) -> None:
+    depth = ring_t.shape[1]
+    for i in range(slot.size):
+        s = slot[i]
+        at = count[s] % depth
+        ring_t[s, at] = t[i]
+        for f in range(data.shape[0]):
+            ring[f, s, at] = data[f, i]
+        count[s] += 1

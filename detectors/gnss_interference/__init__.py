@@ -1,0 +1,1 @@
+"""gnss_interference: areas in which many aircraft lose their accuracy together."""

@@ -1,0 +1,197 @@
+"""gps_imu: a GPS that the IMU contradicts, or an IMU that the GPS contradicts.
+
+For each vehicle an error-state Kalman filter follows the raw IMU and meets each raw GPS fix (fix.py). One row
+of evidence per fix: the score is about the largest of several named channels, calibrated by what this vehicle shows
+while healthy (scale.py). On top, a model of the whole fleet's residuals (fleet_model.py) gives its opinion
+of a few fixes per tick, as a number and a cause in the evidence.
+
+Attitude columns that a vehicle may send are not used unless the configuration says so (`attitude`): as a rule they come
+from a filter that has already believed the GPS.
+"""
+
+from __future__ import annotations
+
+from hashlib import blake2b
+from statistics import NormalDist
+from typing import Any, ClassVar
+from zlib import crc32
+
+import numpy as np
+from numpy.typing import NDArray
+
+from watchkeeper.config.schema import Config
+from watchkeeper.detectors.base import Evidence, Subject, Window, full, register
+from watchkeeper.detectors.fleet.fleet import Fleet, Samples
+from watchkeeper.detectors.gps_imu.fleet_model import ResidualModel
+from watchkeeper.detectors.gps_imu.kernel import run
+from watchkeeper.detectors.gps_imu.scale import WEIGHT
+from watchkeeper.detectors.gps_imu.state import CHANNELS, SCALED, VEHICLE, WORK, Settings
+from watchkeeper.streams.batch import F8, I4, I8
+from watchkeeper.streams.messages import FIELDS, Kind
+
+MODEL, RECOVERING = len(CHANNELS), len(CHANNELS) + 1
+CAUSES = (*CHANNELS, "model", "recovering")
+NUMBERS = tuple(f"{channel}_sigma" for channel in CHANNELS)
+# A snapshot from another layout of the record is not taken over: a minute of learning replaces it.
+LAYOUT = crc32(repr(VEHICLE.descr).encode())
+
+
+@register
+class GpsImu:
+    """See the module's docstring."""
+
+    name: ClassVar[str] = "gps_imu"
+    kinds: ClassVar[tuple[str, ...]] = ("gps_imu",)
+    subjects: ClassVar[Subject] = "vehicle"
+
+    def __init__(self, config: Config, fleet: Fleet) -> None:
+        self._fleet = fleet
+        self._table: NDArray[Any] = np.zeros(fleet.capacity, VEHICLE)
+        self._work: NDArray[Any] = np.zeros(1, WORK)
+        # for the model's choice of epochs: when it last saw a vehicle, and a number that depends on the name alone
+        self._seen_t: F8 = np.full(fleet.capacity, -np.inf)
+        self._key: I8 = np.zeros(fleet.capacity, np.int64)
+        self._model: ResidualModel | None = None
+        self._judged = self._anomalous = 0
+        self.retune(config)
+
+    def retune(self, config: Config) -> None:
+        """Take new thresholds."""
+        cfg = config.detectors.gps_imu
+        self._config = cfg
+        if cfg.model == "off":
+            self._model = None
+        elif self._model is None:
+            self._model = ResidualModel(CHANNELS[:SCALED])
+        weight = tuple(0.0 if name in cfg.channels_off else w for name, w in zip(CHANNELS, WEIGHT, strict=True))
+        self._settings = Settings(
+            threshold=cfg.threshold, nominal_rate=cfg.nominal_rate,
+            nominal_sigma=NormalDist().inv_cdf(1.0 - 0.5 * cfg.nominal_rate),
+            weight=weight,
+            learn_delay=cfg.learn_delay, learn_scale=cfg.learn_scale, gps_delay_s=cfg.gps_delay_s,
+            position_std_m=cfg.position_std_m,
+            velocity_std_mps=cfg.velocity_std_mps, timing_std_s=cfg.timing_std_s, gyro_noise=cfg.gyro_noise,
+            accel_noise=cfg.accel_noise, gyro_walk=cfg.gyro_walk, accel_walk=cfg.accel_walk, warmup_s=cfg.warmup_s,
+            recover_s=cfg.recover_s, imu_gap_s=cfg.imu_gap_s,
+            ahrs=cfg.attitude == "ahrs", enu=config.frames.local == "enu",
+            body_sign=-1.0 if config.frames.body == "flu" else 1.0,
+        )  # fmt: skip
+
+    def step(self, window: Window) -> list[Evidence]:
+        """Run the filters over this window; evidence for every fix that could be judged."""
+        if Kind.IMU not in window.samples and Kind.GPS not in window.samples:
+            self._judged = self._anomalous = 0
+            return []
+        imu_slot, imu_t, imu = _columns(window.samples.get(Kind.IMU), Kind.IMU)
+        gps_slot, gps_t, gps = _columns(window.samples.get(Kind.GPS), Kind.GPS)
+        fixes = len(gps_t)
+        score, sigma = np.empty(fixes), np.zeros((fixes, len(CHANNELS)))
+        run(self._table, self._work, self._settings, imu_slot, imu_t, imu, gps_slot, gps_t, gps, score, sigma)
+        rows = np.flatnonzero(np.isfinite(score))
+        self._judged = len(rows)
+        self._anomalous = len(np.unique(gps_slot[score >= self._config.threshold]))
+        if not len(rows):
+            return []
+        return [self._evidence(gps_slot[rows], gps_t[rows], score[rows], sigma[rows])]
+
+    def _evidence(self, slot: I4, t: F8, score: F8, sigma: F8) -> Evidence:
+        cfg = self._config
+        bits = ((sigma >= cfg.threshold) << np.arange(len(CHANNELS))).sum(axis=1)
+        unusual = full(len(t), np.nan)
+        if self._model is not None:
+            # a witness, not a judge: on real flights its voice in the score found nothing more and cost a false alarm
+            self._ask_model(self._model, slot, t, score, sigma, unusual)
+            bits |= (unusual >= cfg.threshold).astype(np.int64) << MODEL
+        # over the threshold without a channel over it: two that nearly are, or a verdict that is not yet taken back
+        unnamed = (score >= cfg.threshold) & (bits == 0)
+        together = unnamed & (sigma.max(axis=1) >= 0.8 * cfg.threshold)
+        bits = np.where(together, 1 << sigma.argmax(axis=1), bits)
+        bits = np.where(unnamed & ~together, 1 << RECOVERING, bits)
+        ratio = score / cfg.threshold
+        return Evidence(
+            "gps_imu",
+            slot,
+            t=t,
+            epoch=t,
+            score=score,
+            threshold=full(len(t), cfg.threshold),
+            severity=((ratio >= cfg.caution_ratio).astype(np.uint8) + (ratio >= cfg.warning_ratio)).astype(np.uint8),
+            numbers=dict(zip(NUMBERS, sigma.T, strict=True)) | {"model_sigma": unusual},
+            causes=CAUSES,
+            cause_bits=bits,
+        )
+
+    def _ask_model(self, model: ResidualModel, slot: I4, t: F8, score: F8, sigma: F8, unusual: F8) -> None:
+        """Let the model see a few epochs: half of them the highest scores, half whom it has not seen for longest.
+
+        It learns from the second half alone, or it would take the unusual for the rule.
+        """
+        budget = self._config.model_budget
+        for new in np.unique(slot[self._key[slot] == 0]).tolist():
+            self._key[new] = name_key(self._fleet.ids[new])
+        key = self._key[slot]
+        highest = np.lexsort((t, key, -score))[: budget // 2]
+        longest = np.lexsort((t, key, self._seen_t[slot]))
+        # one epoch per vehicle, so that everybody has a turn
+        _, first = np.unique(slot[longest], return_index=True)
+        longest = longest[np.sort(first)][: budget - budget // 2]
+        self._seen_t[slot[longest]] = t[longest]
+        learn = np.zeros(len(t), bool)
+        learn[longest] = score[longest] < self._config.threshold
+        chosen = np.unique(np.concatenate((highest, longest)))
+        # in an order that does not depend on slots
+        for row in chosen[np.lexsort((key[chosen], t[chosen]))].tolist():
+            unusual[row] = model.judge(sigma[row, :SCALED].tolist(), learn=bool(learn[row]))
+
+    def forget(self, slots: I4) -> None:
+        """Clear the state of these slots; the model keeps what it learned from them."""
+        self._table[slots] = np.zeros((), VEHICLE)
+        self._seen_t[slots] = -np.inf
+        self._key[slots] = 0
+
+    def gauges(self) -> dict[str, float]:
+        """Vehicles over the threshold, fixes judged in the last step, epochs that the model has learned."""
+        return {
+            "vehicles": float(self._anomalous),
+            "fixes": float(self._judged),
+            "model_epochs": float(self._model.learned if self._model else 0),
+        }
+
+    def snapshot(self) -> dict[str, Any]:
+        """The records, as bytes, of the vehicles that send GPS or IMU, and the model."""
+        used = self._table[: self._fleet.high]
+        rows = np.flatnonzero((used["imu_t"] != 0.0) | (used["fix_t"] != 0.0)).astype(np.int32)
+        return {
+            "layout": LAYOUT,
+            "rows": rows,
+            "table": self._table[rows].view(np.uint8).reshape(len(rows), VEHICLE.itemsize),
+            "seen_t": self._seen_t[rows],
+            "key": self._key[rows],
+            "model": self._model.dump() if self._model else b"",
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Take over a snapshot, unless an older version wrote it."""
+        if state["layout"] != LAYOUT:
+            return
+        rows = state["rows"]
+        self._table[rows] = np.ascontiguousarray(state["table"]).view(VEHICLE).reshape(len(rows))
+        self._seen_t[rows] = state["seen_t"]
+        self._key[rows] = state["key"]
+        if self._model and state["model"]:
+            self._model.load(state["model"])
+
+
+def name_key(name: str) -> int:
+    """A positive number that depends on the name alone, to order vehicles whatever slots they have."""
+    return 1 + int.from_bytes(blake2b(name.encode(), digest_size=7).digest())
+
+
+def _columns(samples: Samples | None, kind: Kind) -> tuple[I4, F8, F8]:
+    """Slots, times and values by [row, field], always of one memory layout: another would mean compiling again."""
+    if samples is None:
+        return np.empty(0, np.int32), np.empty(0), np.empty((0, len(FIELDS[kind])))
+    slot: I4 = np.require(samples.slot, requirements=("C", "W"))
+    t: F8 = np.require(samples.t, requirements=("C", "W"))
+    data: F8 = np.require(samples.data.T, requirements=("C", "W"))
+    return slot, t, data

@@ -1,0 +1,131 @@
+"""IMU samples into bins, bins into the filter: everything that happens at IMU rate.
+
+A sample costs a few additions; the strapdown runs once per 20 ms bin and the covariance a few times a second. Bins
+wait until the filter's horizon (a GPS fix's own time minus its delay) reaches them, so a late fix meets the state of
+the moment at which it was measured.
+"""
+
+from __future__ import annotations
+
+import math
+
+from watchkeeper.detectors.gps_imu.align import add_to_level, restart
+from watchkeeper.detectors.gps_imu.eskf import ACC, ATT, GRAVITY, GYR, POS, VEL, spread, strapdown
+from watchkeeper.detectors.gps_imu.state import BIN_S, BINS, EMPTY, TRACKING, Settings, Vehicle, Work
+from watchkeeper.streams.batch import F8
+from watchkeeper.streams.kernels import njit
+
+# A pause in the IMU longer than this cannot be bridged: attitude and velocity begin anew.
+RESTART_S = 2.0
+# Samples that jitter early must not stretch a bin to twice its length.
+BIN_FULL_S = 0.8 * BIN_S
+# Longest interval that one covariance step may cover: its closed form neglects what rotates within.
+STEP_S = 0.24
+# What may have happened unseen in an IMU gap, as an average over it: m/s2 and rad/s.
+GAP_ACCEL, GAP_RATE = 2.0, 0.3
+# Scale-factor, misalignment and timing errors of a MEMS IMU, as a part of the rotation, and of the force beyond 1 g.
+TURN_ERROR, FORCE_ERROR = 0.01, 0.08
+# Vibration is averaged over this long; beyond this variance, (m/s2)^2, it is a broken sensor that must not make the
+# filter believe anything.
+VIBRATION_S, VIBRATION_MAX = 1.0, 400.0
+
+
+@njit(cache=True)
+def take_imu(row: Vehicle, par: Settings, work: Work, t: float, data: F8, i: int) -> None:
+    """One IMU sample.
+
+    data[i, 0:3] is specific force, data[i, 3:6] angular rate, in the configured body axes; data[i, 6:9] the attitude of
+    an AHRS, NaN where there is none.
+    """
+    sign = par.body_sign
+    fx, fy, fz = data[i, 0], sign * data[i, 1], sign * data[i, 2]
+    wx, wy, wz = data[i, 3], sign * data[i, 4], sign * data[i, 5]
+    dt = t - row.imu_t
+    if math.isnan(fx + fy + fz + wx + wy + wz) or dt == 0.0:
+        return
+    last, total = row.imu_last, row.bin_sum
+    row.imu_t = t
+    if row.phase == EMPTY or dt > RESTART_S or dt < 0.0:
+        restart(row, t)
+    else:
+        half = 0.5 * dt
+        total[0] += half * (wx + last[3])
+        total[1] += half * (wy + last[4])
+        total[2] += half * (wz + last[5])
+        total[3] += half * (fx + last[0])
+        total[4] += half * (fy + last[1])
+        total[5] += half * (fz + last[2])
+        if (
+            fx == last[0] and fy == last[1] and fz == last[2] and wx == last[3] and wy == last[4] and wz == last[5]
+        ):  # fmt: skip
+            row.stuck_s += dt
+        else:
+            row.stuck_s = 0.0
+            row.imu_varied += 1
+    last[0], last[1], last[2], last[3], last[4], last[5] = fx, fy, fz, wx, wy, wz
+    if t - row.bin_start >= BIN_FULL_S:
+        if row.bin_count == BINS:
+            consume(row, par, work)
+        at = (row.bin_first + row.bin_count) % BINS
+        row.bin_count += 1
+        row.bin_t[at] = t
+        for k in range(6):
+            row.bins[at, k] = total[k]
+            total[k] = 0.0
+        if par.ahrs:
+            for k in range(3):
+                row.bin_ahrs[at, k] = data[i, 6 + k]
+        row.bin_start = t
+
+
+@njit(cache=True)
+def consume(row: Vehicle, par: Settings, work: Work) -> None:
+    """Take the oldest bin into the filter and move its horizon there."""
+    at = row.bin_first
+    row.bin_first = (at + 1) % BINS
+    row.bin_count -= 1
+    dt = row.bin_t[at] - row.horizon
+    if dt <= 0.0:
+        return
+    row.horizon = row.bin_t[at]
+    turn, push = row.bins[at, 0:3], row.bins[at, 3:6]
+    if par.ahrs:
+        for k in range(3):
+            row.ahrs[k] = row.bin_ahrs[at, k]
+    change = 0.0
+    for k in range(3):
+        force = push[k] / dt
+        change += (force - row.bin_force[k]) ** 2
+        row.bin_force[k] = force
+        row.step_turn[k] += turn[k]
+    # half the mean squared difference of neighbours is the variance of white noise, whatever slow motion is beneath
+    row.vibration += min(1.0, dt / VIBRATION_S) * (min(change / 6.0, VIBRATION_MAX) - row.vibration)
+    if row.phase < TRACKING:
+        add_to_level(row, dt, turn, push)
+    if row.placed == 0:
+        return
+    strapdown(row, dt, turn, push)
+    if dt > par.imu_gap_s:
+        for k in range(3):
+            row.cov[ATT + k, ATT + k] += (GAP_RATE * dt) ** 2
+            row.cov[VEL + k, VEL + k] += (GAP_ACCEL * dt) ** 2
+    if row.step_s >= STEP_S:
+        move_covariance(row, par, work)
+
+
+@njit(cache=True)
+def move_covariance(row: Vehicle, par: Settings, work: Work) -> None:
+    """Bring the covariance up to the horizon; the process noise follows vibration, acceleration and rotation."""
+    t, noise = row.step_s, work.noise
+    force = math.sqrt(row.step_force[0] ** 2 + row.step_force[1] ** 2 + row.step_force[2] ** 2) - GRAVITY * t
+    turn_sq = row.step_turn[0] ** 2 + row.step_turn[1] ** 2 + row.step_turn[2] ** 2
+    attitude = par.gyro_noise**2 * t + TURN_ERROR**2 * turn_sq
+    velocity = (par.accel_noise**2 + row.vibration * BIN_S) * t + (FORCE_ERROR * force) ** 2
+    for k in range(3):
+        noise[ATT + k] = attitude
+        noise[VEL + k] = velocity
+        noise[POS + k] = velocity * t * t / 3.0
+        noise[GYR + k] = par.gyro_walk**2 * t
+        noise[ACC + k] = par.accel_walk**2 * t
+    row.step_turn[:] = 0.0
+    spread(row, noise)

@@ -1,0 +1,41 @@
+"""The batched loop of the GPS/IMU detector: one window of both streams, all vehicles, in event-time order.
+
+Both inputs are sorted by (slot, t). For each vehicle IMU samples and GPS fixes are merged by time, IMU first when they
+tie, so the result depends on the samples alone, not on how they were cut into windows or which slot they are in.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numpy.typing import NDArray
+
+from watchkeeper.detectors.gps_imu.fix import take_gps
+from watchkeeper.detectors.gps_imu.imu_bins import take_imu
+from watchkeeper.detectors.gps_imu.state import Settings
+from watchkeeper.streams.batch import F8, I4
+from watchkeeper.streams.kernels import njit
+
+
+@njit(cache=True)
+def run(
+    table: NDArray[Any], work: NDArray[Any], par: Settings,
+    imu_slot: I4, imu_t: F8, imu: F8, gps_slot: I4, gps_t: F8, gps: F8, score: F8, sigma: F8,
+) -> None:  # fmt: skip
+    """Fill score[g] and sigma[g, channel] for every GPS row g; NaN: nothing to judge. imu and gps are [row, field]."""
+    i = g = 0
+    while i < imu_t.size or g < gps_t.size:
+        imu_next = i < imu_t.size and (g >= gps_t.size or imu_slot[i] <= gps_slot[g])
+        slot = imu_slot[i] if imu_next else gps_slot[g]
+        row = table[slot]
+        while True:
+            with_imu = i < imu_t.size and imu_slot[i] == slot
+            with_gps = g < gps_t.size and gps_slot[g] == slot
+            if with_imu and (not with_gps or imu_t[i] <= gps_t[g]):
+                take_imu(row, par, work[0], imu_t[i], imu, i)
+                i += 1
+            elif with_gps:
+                score[g] = take_gps(row, par, work[0], gps_t[g], gps, g, sigma[g])
+                g += 1
+            else:
+                break

@@ -1,0 +1,163 @@
+"""From distances to sigmas to one calibrated score, by what this vehicle has shown while healthy.
+
+Two layers. Each channel's distance is divided by the level that it usually reaches, so that quiet and loud channels
+weigh alike. Then the largest of them is divided by the level that it reaches in the nominal share of epochs: 1 % of a
+healthy vehicle's epochs are at or over 2.576 sigma, the two-sided 1 % point of a normal variable, on any airframe.
+That level follows the vehicle by adaptive conformal inference: each epoch over it lifts it by a step, each epoch below
+lowers it by a hundredth of one, so over time the share comes out right whatever the distribution is. Score first, learn
+after, and not from what is being called anomalous: epochs over the level wait until the run has ended harmlessly, and
+only so many of them are learned as a healthy vehicle could show.
+"""
+
+from __future__ import annotations
+
+import math
+
+from watchkeeper.detectors.gps_imu.state import (
+    FREEZE,
+    INSTANT,
+    MOVING,
+    REST,
+    SCALED,
+    STUCK,
+    TRACKING,
+    Settings,
+    Vehicle,
+    Work,
+)
+from watchkeeper.streams.batch import F8
+from watchkeeper.streams.kernels import njit
+
+# Usual level of each scaled channel before anything is learned. Learning may go this many times lower and higher.
+USUAL_FIRST = (8.0, 2.7, 1.6, 2.7, 2.7, 3.2, 2.4, 2.6, 2.2, 3.5, 4.0, 3.0, 1.8, 4.0, 4.0, 2.5, 7.0, 5.0)
+USUAL_RANGE = 10.0
+# Each time a distance rises over its level, the level grows by this; otherwise it falls slowly: in balance it is
+# crossed about once in 150 epochs. An excursion counts once in so many epochs, and is over when the distance is well
+# under its level, or an attack would teach itself in.
+USUAL_UP, USUAL_DOWN, USUAL_AGAIN, USUAL_OVER = 1.08, 0.9995, 25, 0.7
+# What a level grows by when the channel took part in a verdict that was taken back.
+USUAL_MISTAKE = 1.25
+# While the vehicle warms up both are this many times faster.
+EARLY = 4
+# Channels that remember seconds stay over the level for seconds, so a rule of several epochs in a row does not filter
+# them: they count less, so that the nominal share is that of the instant ones.
+# In the order of CHANNELS; the last three are not scaled.
+WEIGHT = (
+    1.0, 1.0,
+    0.58, 0.62, 0.6, 0.72, 0.77, 0.56, 0.5, 0.48, 0.5, 0.62, 0.62,
+    0.57, 0.57, 0.65, 0.55, 0.65, 1.0,
+    1.0, 1.0,
+)  # fmt: skip
+# The calibrated level: where it starts, its range, its step (of the logarithm), and how many times the nominal share it
+# may learn, at most so many epochs at once.
+LEVEL_FIRST, LEVEL_MIN, LEVEL_MAX, LEVEL_STEP = 1.2, 0.3, 3.0, 0.1
+CREDIT_SHARE, CREDIT_MAX = 4.0, 8.0
+# A vehicle at rest shows less than it will in flight, so it teaches nothing about flight: m/s2 and m/s.
+ACTIVE_ACCEL, ACTIVE_SPEED = 0.5, 1.0
+# Vibration of running motors, (m/s2)^2.
+ACTIVE_VIBRATION = 0.02
+# Unchanging GPS fixes that a healthy receiver never shows in motion, and the longest run that may be learned.
+FREEZE_EPOCHS, FREEZE_SEEN_MAX = 2.0, 4
+# An IMU that repeats itself in all six axes for this long is stuck, if it has ever shown noise (samples).
+STUCK_S, STUCK_NOISY = 0.3, 50
+
+
+@njit(cache=True)
+def is_moving(row: Vehicle, speed: float) -> bool:
+    """Whether the vehicle is doing anything that the sensors should show."""
+    return row.accel > ACTIVE_ACCEL or speed > ACTIVE_SPEED
+
+
+@njit(cache=True)
+def expect(row: Vehicle) -> None:
+    """Set the usual distances of a vehicle of which nothing is known."""
+    if row.usual[0] == 0.0:
+        for c in range(SCALED):
+            row.usual[c] = USUAL_FIRST[c]
+        row.usual_score[:] = LEVEL_FIRST
+        row.credit = CREDIT_MAX
+
+
+@njit(cache=True)
+def scale_channels(row: Vehicle, par: Settings, work: Work, sigma: F8, changed: bool, moving: bool) -> float:
+    """Fill `sigma` for all channels and return the fused score."""
+    level = row.usual_score[MOVING if moving else REST]
+    unit = par.nominal_sigma / level
+    # neither calm at rest nor few jumps make the slow errors of a receiver any smaller
+    lasting = par.nominal_sigma / max(level, row.usual_score[MOVING], 1.0)
+    for c in range(SCALED):
+        work.ratio[c] = work.distance[c] / row.usual[c]
+        sigma[c] = par.weight[c] * (unit if c < INSTANT else lasting) * work.ratio[c]
+    seen = 1.0 + row.freeze_seen
+    in_use = moving or row.vibration > ACTIVE_VIBRATION
+    frozen = par.threshold * row.freeze_run / (FREEZE_EPOCHS * seen)
+    sigma[FREEZE] = par.weight[FREEZE] * frozen if in_use else 0.0
+    # a simulator without noise repeats both sensors at rest: only an IMU that stands still under a moving GPS is stuck
+    stuck = changed and row.imu_varied > STUCK_NOISY
+    sigma[STUCK] = par.weight[STUCK] * par.threshold * row.stuck_s / STUCK_S if stuck else 0.0
+    # hardly more than the largest, because the channels share their errors: two at 0.92 of the threshold reach it
+    total = 0.0
+    for c in range(STUCK + 1):
+        total += sigma[c] ** 8
+    return math.sqrt(math.sqrt(math.sqrt(total)))
+
+
+@njit(cache=True)
+def learn(row: Vehicle, par: Settings, distance: F8) -> None:
+    """Move the usual distances towards what this epoch of a healthy, moving vehicle showed."""
+    if row.phase != TRACKING or not par.learn_scale:
+        return
+    times = EARLY if row.good_s < par.warmup_s else 1
+    row.lessons += 1
+    again = row.lessons % USUAL_AGAIN == 0
+    for c in range(SCALED):
+        above = distance[c] > row.usual[c]
+        step = USUAL_UP if above and (again or row.above & (1 << c) == 0) else USUAL_DOWN
+        first = USUAL_FIRST[c]
+        row.usual[c] = min(max(row.usual[c] * step**times, first / USUAL_RANGE), first * USUAL_RANGE)
+        if above:
+            row.above |= 1 << c
+        elif distance[c] < USUAL_OVER * row.usual[c]:
+            row.above &= ~(1 << c)
+
+
+@njit(cache=True)
+def learn_from_mistake(row: Vehicle) -> None:
+    """A verdict that took itself back was none: the channels that spoke for it are usually higher than thought."""
+    for c in range(SCALED):
+        if row.blamed & (1 << c) != 0:
+            row.usual[c] = min(row.usual[c] * USUAL_MISTAKE, USUAL_FIRST[c] * USUAL_RANGE)
+    row.blamed = 0
+
+
+@njit(cache=True)
+def calibrate(row: Vehicle, par: Settings, score: float, instant: float, moving: bool) -> None:
+    """Move the level of this regime by what the instant channels just showed; latched vehicles teach nothing."""
+    if row.latched == 1 or not par.learn_scale:
+        row.unsure = 0
+        return
+    row.credit = min(row.credit + CREDIT_SHARE * par.nominal_rate, CREDIT_MAX)
+    if score >= par.nominal_sigma:
+        # what a channel with memory shows for seconds would teach the level an attack that grows
+        row.unsure += instant >= par.nominal_sigma
+        return
+    steps = -par.nominal_rate
+    if row.unsure > 0:
+        learned = min(float(row.unsure), row.credit)
+        row.credit -= learned
+        row.unsure = 0
+        steps += learned
+    regime = MOVING if moving else REST
+    level = row.usual_score[regime] * math.exp(LEVEL_STEP * steps)
+    row.usual_score[regime] = min(max(level, LEVEL_MIN), LEVEL_MAX)
+
+
+@njit(cache=True)
+def count_freeze(row: Vehicle, changed: bool) -> None:
+    """Length of the present run of identical fixes, and the longest harmless one."""
+    if not changed:
+        row.freeze_run += 1
+        return
+    if row.latched == 0 and row.freeze_run > row.freeze_seen:
+        row.freeze_seen = min(row.freeze_run, FREEZE_SEEN_MAX)
+    row.freeze_run = 0

@@ -1,0 +1,138 @@
+"""From a score to suspicion: when a verdict is latched, what is not fused meanwhile, when a vehicle is believed again.
+
+After a few suspicious epochs in a row the verdict is latched: the GPS has to agree again, with a filter that still
+knows where it is, or be self-consistent for `recover_s`, before the vehicle is believed.
+"""
+
+from __future__ import annotations
+
+import math
+
+from watchkeeper.detectors.gps_imu.align import ACCEL_BIAS, GYRO_REST, place, relevel
+from watchkeeper.detectors.gps_imu.eskf import ACC, ATT, GYR, POS, VEL
+from watchkeeper.detectors.gps_imu.scale import learn_from_mistake
+from watchkeeper.detectors.gps_imu.state import (
+    AGAINST,
+    DRIFT,
+    DRIFT_VERTICAL,
+    FREEZE,
+    SCALED,
+    STUCK,
+    VELOCITY,
+    VERTICAL,
+    Settings,
+    Vehicle,
+    Work,
+)
+from watchkeeper.streams.batch import F8
+from watchkeeper.streams.kernels import njit
+
+# A channel this many times over its usual level is not fused at all. Before it is known what is usual, a score this
+# many times over the threshold is suspicious.
+GATE, UNKNOWN = 2.0, 2.0
+# This many suspicious epochs in a row latch the verdict.
+LATCH_RUN = 5
+# The least score of a latched verdict, in thresholds: several epochs in a row say more than one.
+LATCHED = 1.25
+# To be believed again: mean score under this part of the threshold for this long, and the filter this sure (m/s, m).
+CALM_PART, CALM_S = 0.7, 2.0
+# Memory of the mean score, seconds, and the most that one epoch counts in it, in thresholds.
+MEAN_S, MEAN_CLIP = 1.0, 4.0
+SURE_VELOCITY, SURE_POSITION = 0.6, 15.0
+# While the position alone is wrong, recovery waits this many times longer; after a failed recovery this many seconds.
+POSITION_PATIENCE, RETRY_S = 3.0, 5.0
+# Tilt and yaw uncertainty (rad) after the position was given up and taken from the GPS again.
+TILT_AGAIN, YAW_AGAIN = 0.05, 0.2
+
+
+@njit(cache=True)
+def suspicion_level(row: Vehicle, par: Settings) -> float:
+    """The score from which on an epoch is suspicious: higher before it is known what is usual for the vehicle."""
+    return par.threshold if row.good_s >= par.warmup_s else UNKNOWN * par.threshold
+
+
+@njit(cache=True)
+def conclude(row: Vehicle, par: Settings, work: Work, sigma: F8, score: float, dt: float) -> float:
+    """Keep count of suspicion, latch and release; returns the score to report (NaN while warming up)."""
+    warm = row.good_s >= par.warmup_s
+    suspicious = score >= suspicion_level(row, par)
+    row.suspect_run = row.suspect_run + 1 if suspicious else 0
+    # one epoch over the threshold is no attack that goes on
+    part = 1.0 - math.exp(-dt / MEAN_S)
+    row.mean_score += part * (min(score, MEAN_CLIP * par.threshold) - row.mean_score)
+    if row.suspect_run >= LATCH_RUN and row.latched == 0:
+        row.latched = 1
+        row.tried = row.blamed = 0
+        row.calm_s = row.self_s = 0.0
+    if row.latched == 1:
+        row.calm_s = row.calm_s + dt if row.mean_score < CALM_PART * par.threshold else 0.0
+        consistent = sigma[AGAINST] < par.threshold and sigma[FREEZE] < par.threshold and sigma[STUCK] < par.threshold
+        row.self_s = row.self_s + dt if consistent else 0.0
+        if sigma[STUCK] >= par.threshold:
+            row.tried = 1  # the attitude is lost: no use in keeping it when the IMU comes back
+        if row.calm_s >= CALM_S and _sure(row):
+            row.latched = 0
+            learn_from_mistake(row)
+        elif row.self_s >= _patience(row, par, warm):
+            _believe_gps(row, par, work.fix)
+    elif not suspicious:
+        row.good_s += dt
+    _hold(row, par, sigma, work.ratio)
+    if not warm:
+        return math.nan
+    return max(score, LATCHED * par.threshold) if row.latched == 1 else score
+
+
+@njit(cache=True)
+def _hold(row: Vehicle, par: Settings, sigma: F8, ratio: F8) -> None:
+    """Channels that were suspect while latched are not fused until release or recovery."""
+    if row.latched == 0:
+        row.held = 0
+        return
+    for c in range(SCALED):
+        if sigma[c] >= 0.8 * par.threshold:
+            row.blamed |= 1 << c
+    if row.tried == 0:
+        for c in range(SCALED):
+            if ratio[c] >= GATE:
+                row.held |= 1 << c
+
+
+@njit(cache=True)
+def _sure(row: Vehicle) -> bool:
+    """Whether the filter still knows enough for agreement to mean something."""
+    cov = row.cov
+    velocity: float = max(cov[VEL, VEL], cov[VEL + 1, VEL + 1])
+    position: float = max(cov[POS, POS], cov[POS + 1, POS + 1])
+    return velocity < SURE_VELOCITY**2 and position < SURE_POSITION**2
+
+
+@njit(cache=True)
+def _patience(row: Vehicle, par: Settings, warm: bool) -> float:
+    """How long the GPS must have been at one with itself before it is taken as true."""
+    if not warm or row.tried == 1:
+        return RETRY_S
+    # a position that is wrong alone can be watched for long, because a good velocity carries the filter's own
+    alone = row.held & (1 << VELOCITY | 1 << VERTICAL | 1 << DRIFT | 1 << DRIFT_VERTICAL) == 0
+    return par.recover_s * (POSITION_PATIENCE if alone else 1.0)
+
+
+@njit(cache=True)
+def _believe_gps(row: Vehicle, par: Settings, fix: F8) -> None:
+    """Take position and velocity from the GPS; when that was not enough before, find the attitude anew as well."""
+    cov = row.cov
+    row.self_s = row.calm_s = 0.0
+    # what added up while the filter coasted says nothing about the GPS that is believed now
+    row.drift[:] = 0.0
+    row.along[:] = 0.0
+    row.mean_score = 0.0
+    row.held = 0
+    row.tried += 1
+    if row.tried > 1:
+        relevel(row)
+        return
+    place(row, fix, par)
+    for k in range(3):
+        cov[ATT + k, ATT + k] += (YAW_AGAIN if k == 2 else TILT_AGAIN) ** 2
+        cov[GYR + k, GYR + k] += GYRO_REST**2
+        cov[ACC + k, ACC + k] += ACCEL_BIAS**2

@@ -1,0 +1,1 @@
+"""Incidents: alarms with one cause, and the diagnosis of that cause."""

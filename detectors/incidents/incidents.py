@@ -1,0 +1,277 @@
+"""Incidents: alarms with one cause become one, with one diagnosis.
+
+An alarm that rises opens an incident or joins one: of the same vehicle, or, within `join_s`, with the same symptom
+behind the same gateway. After `settle_s` the diagnoser looks into it with the live tools, again as long as alarms join
+or answers may change, and whenever its answer changes the incident and all its alarms are told.
+
+An incident lives like an alarm, of the kind `incident`: raised with its first diagnosis, updated, cleared when the last
+of its alarms is. Its subjects are those of its first alarm, so its id is stable. Called by the pipeline once per tick;
+pure, event time only.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import inf
+from typing import Any
+
+import msgspec
+
+from watchkeeper.config.schema import Config
+from watchkeeper.detectors.alarms.events import CLEARED, RAISED, UPDATED, AlarmBook, AlarmEvent, Finding
+from watchkeeper.detectors.base import SEVERITIES
+from watchkeeper.detectors.fleet.fleet import Fleet
+from watchkeeper.detectors.incidents.clock import Memory, Situation
+from watchkeeper.detectors.incidents.diagnoser import Rule, investigate
+from watchkeeper.detectors.incidents.faults import FAULT_TYPES
+from watchkeeper.detectors.incidents.live_tools import LiveTools
+from watchkeeper.detectors.incidents.network import LiveNetwork
+from watchkeeper.detectors.incidents.tools import SYMPTOMS, Symptom
+from watchkeeper.detectors.incidents.topology import Topology
+from watchkeeper.detectors.link.stats import LinkStats
+
+INCIDENT = "incident"
+# Alarms about one vehicle's telemetry; conflicts are about what aircraft do, not about what is broken.
+DIAGNOSED = frozenset({"silence", "link", "gps_imu"})
+# An answer this probable that is found again stands until another alarm joins.
+SETTLED = 0.9
+LATE = frozenset({"latency", "early"})
+Key = tuple[str, tuple[str, ...]]
+
+
+@dataclass(slots=True)
+class Case:
+    """One incident: its alarms by (kind, subjects), and how far the diagnosis has come."""
+
+    subjects: tuple[str, ...]
+    t_open: float
+    t_joined: float
+    gateway: int
+    alarms: dict[Key, AlarmEvent]
+    words: set[str]
+    due_t: float
+    tries: int = 0
+    said: bool = False
+    diagnosis: dict[str, Any] | None = None
+    memory: Memory = field(default_factory=Memory)
+
+
+class Incidents:
+    """All open incidents."""
+
+    def __init__(self, config: Config, fleet: Fleet, stats: LinkStats, book: AlarmBook) -> None:
+        self._fleet, self._stats, self._book = fleet, stats, book
+        self.cases: list[Case] = []
+        self.refused = 0
+        self._gateways: Mapping[str, int] = {}
+        self.retune(config)
+
+    def retune(self, config: Config) -> None:
+        """Take new settings."""
+        self._config, self._frames = config.diagnosis, config.frames
+        self._rule = Rule(sure=config.diagnosis.sure)
+
+    def step(self, t: float, events: Sequence[AlarmEvent], gateways: Mapping[str, int]) -> list[AlarmEvent]:
+        """Take in one tick's alarm events; the events of incidents, and of alarms that now have a diagnosis.
+
+        `gateways` are the numbers of the samples' `via`.
+        """
+        self._gateways = gateways
+        for event in events:
+            if event.kind in DIAGNOSED:
+                self._take(event)
+        told: list[AlarmEvent] = []
+        due = [case for case in self.cases if case.alarms and case.due_t <= t]
+        due.sort(key=lambda case: (case.due_t, case.subjects))
+        for case in due[: self._config.per_tick]:
+            told += self._diagnose(case, t)
+        for case in [case for case in self.cases if not case.alarms]:
+            told += self._close(case, t)
+        return told
+
+    # -- grouping -------------------------------------------------------------------------------------------
+
+    def _take(self, event: AlarmEvent) -> None:
+        key = (event.kind, event.subjects)
+        case = next((c for c in self.cases if key in c.alarms), None)
+        if event.state == CLEARED:
+            if case is not None:
+                del case.alarms[key]
+            return
+        if case is not None:
+            case.alarms[key] = event
+            return
+        words = {symptom.word for symptom in symptoms_of([event], self._streams)}
+        gateway = self._gateway(event)
+        case = self._home(event, words, gateway)
+        wait_t = event.t + self._config.settle_s
+        if case is None:
+            if len(self.cases) >= self._config.max_incidents:
+                self.refused += 1
+                return
+            self.cases.append(Case(event.subjects, event.t, event.t, gateway, {key: event}, words, wait_t))
+            return
+        case.alarms[key] = event
+        case.words |= words
+        case.t_joined = event.t
+        case.tries = 0
+        case.due_t = min(case.due_t, wait_t) if case.due_t > event.t else wait_t
+
+    def _home(self, event: AlarmEvent, words: set[str], gateway: int) -> Case | None:
+        """The incident that an alarm belongs to: its vehicle's own first."""
+        for case in self.cases:
+            if any(subjects == event.subjects for _, subjects in case.alarms):
+                return case
+        for case in self.cases:
+            near = gateway >= 0 and case.gateway == gateway and event.t - case.t_joined <= self._config.join_s
+            if near and words & case.words:
+                return case
+        return None
+
+    def _gateway(self, event: AlarmEvent) -> int:
+        """The number of the gateway that an alarm's vehicle is behind, -1 for none."""
+        slot = self._fleet.slot_of.get(event.subjects[0], -1)
+        return int(self._stats.home(self._gateways)[slot]) if slot >= 0 else -1
+
+    @property
+    def _streams(self) -> tuple[str, ...]:
+        return tuple(kind.word for kind in self._stats.kinds)
+
+    # -- the diagnosis --------------------------------------------------------------------------------------
+
+    def _diagnose(self, case: Case, t: float) -> list[AlarmEvent]:
+        cfg = self._config
+        case.tries += 1
+        case.due_t = t + cfg.retry_s if case.tries <= cfg.retries else inf
+        vehicles = {subjects[0] for _, subjects in case.alarms}
+        network = self.network
+        topology = network.around(vehicles)
+        known = [s for s in symptoms_of(case.alarms.values(), self._streams) if s.sensor in topology]
+        now = self._situation(case, topology, t)
+        tools = LiveTools(self._fleet, self._stats, network, topology, self._frames, now, case.memory)
+        found = investigate(tools, topology, known, self._rule).diagnosis()
+        if found is not None and found.confidence >= cfg.sure and not now.contradicted:
+            # nothing to wait for: only where sensors contradict each other the story goes on for a while
+            case.due_t = inf
+        before = case.diagnosis
+        if found is not None:
+            case.diagnosis = msgspec.to_builtins(found)
+            case.diagnosis["evidence"] += network.remarks(vehicles)
+        same = before is not None and case.diagnosis is not None and _answer(before) == _answer(case.diagnosis)
+        if same and case.said:
+            if found is not None and found.confidence >= SETTLED:
+                # twice the same: a third look would only give chance another chance
+                case.due_t = inf
+            return []
+        return self._tell(case, t)
+
+    def _situation(self, case: Case, topology: Topology, t: float) -> Situation:
+        """What the alarms are about, of those vehicles that are still known."""
+        contradicted, late_t, lossy = set(), {}, False
+        for (kind, (vehicle, *_)), event in case.alarms.items():
+            if vehicle not in topology:
+                continue
+            causes = set(event.evidence.get("causes", ()))
+            if kind == "gps_imu":
+                contradicted.add(vehicle)
+            elif kind == "link":
+                lossy |= bool(causes - LATE)
+                if causes & LATE:
+                    late_t[vehicle] = event.t_onset
+        return Situation(t, frozenset(contradicted), late_t, lossy)
+
+    def _tell(self, case: Case, t: float) -> list[AlarmEvent]:
+        """The incident's own event, and every alarm of it with the diagnosis."""
+        worst = max((event.severity for event in case.alarms.values()), key=SEVERITIES.index)
+        alarms = sorted(event.id for event in case.alarms.values())
+        finding = Finding(INCIDENT, case.subjects, t, float(len(alarms)), 1.0, worst, {"alarms": alarms})
+        own = self._book.still(finding, news=True) if case.said else self._book.raised(finding, case.t_open)
+        told = [] if own is None else [self._book.attach(own, case.diagnosis)]
+        case.said = True
+        for key in sorted(case.alarms):
+            active = self._book.active.get(key)
+            if active is not None:
+                state = UPDATED if active.state == RAISED else active.state
+                fresh = msgspec.structs.replace(active, state=state, t=max(active.t, t))
+                told.append(self._book.attach(fresh, case.diagnosis))
+        return told
+
+    def _close(self, case: Case, t: float) -> list[AlarmEvent]:
+        self.cases.remove(case)
+        event = self._book.ended(INCIDENT, case.subjects, t, "alarms cleared") if case.said else None
+        return [] if event is None else [event]
+
+    def end(self, t: float, why: str) -> list[AlarmEvent]:
+        """Everything is over: end all incidents."""
+        told = [self._book.ended(INCIDENT, case.subjects, t, why) for case in self.cases]
+        self.cases = []
+        return [event for event in told if event is not None]
+
+    def reopen(self, events: Iterable[AlarmEvent], gateways: Mapping[str, int]) -> None:
+        """After a restart: open the incidents among these, instead of any that are; their alarms have been adopted."""
+        self.cases, self._gateways = [], gateways
+        for event in events:
+            if event.kind == INCIDENT and event.state != CLEARED:
+                self._adopt(event)
+
+    def _adopt(self, event: AlarmEvent) -> None:
+        ids = set(event.evidence.get("alarms", ()))
+        alarms = {key: alarm for key, alarm in self._book.active.items() if alarm.id in ids}
+        if not alarms:
+            return  # none of its alarms is active any more
+        words = {symptom.word for symptom in symptoms_of(alarms.values(), self._streams)}
+        case = Case(event.subjects, event.t_onset, event.t, self._gateway(event), alarms, words, inf)
+        case.said, case.diagnosis = True, event.diagnosis
+        self.cases.append(case)
+        self._book.adopt(event)
+
+    def gauges(self) -> dict[str, float]:
+        """How many incidents are open, of which fault types, how many alarms they hold, and how many found no room."""
+        types = Counter(case.diagnosis["type"] for case in self.cases if case.diagnosis is not None)
+        return {
+            "open": float(len(self.cases)),
+            "alarms": float(sum(len(case.alarms) for case in self.cases)),
+            "refused": float(self.refused),
+            **{fault_type: float(types[fault_type]) for fault_type in FAULT_TYPES},
+        }
+
+    @property
+    def network(self) -> LiveNetwork:
+        """All that is known of the network now."""
+        return LiveNetwork(self._fleet, self._stats, self._gateways)
+
+
+def symptoms_of(events: Iterable[AlarmEvent], streams: Sequence[str]) -> list[Symptom]:
+    """What alarms say about streams: one symptom for each, the most telling where there are several."""
+    found: dict[str, Symptom] = {}
+    for event in events:
+        vehicle = event.subjects[0]
+        for stream, word, size in _said(event.kind, event.evidence, streams):
+            sensor = f"{vehicle}/{stream}"
+            before = found.get(sensor)
+            if before is None or SYMPTOMS.index(word) < SYMPTOMS.index(before.word):
+                found[sensor] = Symptom(sensor, word, size)
+    return [found[sensor] for sensor in sorted(found)]
+
+
+def _said(kind: str, evidence: Mapping[str, Any], streams: Sequence[str]) -> Iterable[tuple[str, str, float]]:
+    """(stream, word, size) of each statement in an alarm's evidence."""
+    causes = evidence.get("causes", [])
+    if kind == "silence":
+        yield from ((stream, "silence", 1.0) for stream in causes)
+    elif kind == "gps_imu":
+        yield ("imu" if "imu_stuck" in causes else "gps"), ("imu" if "imu_stuck" in causes else "gps"), 1.0
+    else:
+        excess_s = evidence.get("latency_excess_s") or 0.0
+        for cause in causes:
+            if cause in LATE:
+                yield from ((stream, cause, excess_s) for stream in streams)
+            else:
+                stream, word = cause.rsplit("_", 1)
+                yield stream, word, 1.0 - (evidence.get("rate_ratio") or 0.0)
+
+
+def _answer(diagnosis: Mapping[str, Any]) -> tuple[str, str]:
+    return diagnosis["type"], diagnosis["location"]

@@ -1,0 +1,1 @@
+"""intent: controllers that act without a conflict, or leave one alone."""

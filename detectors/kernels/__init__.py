@@ -1,0 +1,1 @@
+"""Geometry that several detectors and the evaluation share."""

@@ -1,0 +1,1 @@
+"""link: telemetry that arrives late, thin or with holes."""

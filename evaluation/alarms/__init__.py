@@ -1,0 +1,1 @@
+"""`evaluate alarms`: conflict alarms against the losses of separation that a recording shows."""

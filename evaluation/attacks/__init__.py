@@ -1,0 +1,1 @@
+"""Attacks and faults on GPS/IMU recordings: the catalogue, and `inject`."""

@@ -1,0 +1,1 @@
+"""`evaluate conflicts`: a controller's recorded episodes."""

@@ -1,0 +1,62 @@
+"""The evaluation of conflicts as one HTML page: the groups' figures, every episode in a row, pictures of the worst."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from watchkeeper.evaluation.conflicts.detector import HallucinationDetector
+from watchkeeper.evaluation.conflicts.load import read_episodes
+from watchkeeper.evaluation.conflicts.metrics import BESIDE, METRICS
+from watchkeeper.evaluation.conflicts.plots import episode_figure
+from watchkeeper.evaluation.conflicts.summary import number
+from watchkeeper.evaluation.shared.html import Picture, Table, Text, svg_of, write_page
+
+FIGURES = ("mean", "std", "min", "max")
+# The columns of the table of episodes.
+SHORT = ("tp", "fp", "fn", "precision", "recall", "avg_lead_time_s", "min_separation_nm", "num_los_events")
+SHORT_ROWS = 500
+
+
+def write_report(
+    path: Path,
+    detector: HallucinationDetector,
+    episodes: Sequence[Mapping[str, Any]],
+    groups: Mapping[str, Mapping[str, Mapping[str, float]]],
+    *,
+    most: int,
+) -> None:
+    """Write the page, with pictures of the `most` episodes in which most went wrong."""
+    parts: list[Text | Table | Picture] = [
+        Text(
+            f"Episodes: {len(episodes):,}. A conflict: two aircraft closer than {detector.los_threshold_nm:g} NM "
+            f"within {detector.horizon_s:g} s, if nobody changes course. An alert: the controller acts against one. "
+            "Windows of both are matched one to one; what is left is missed, or a ghost."
+        )
+    ]
+    for group, figures in groups.items():
+        rows = [[name, *(number(figures[name][what]) for what in FIGURES)] for name in METRICS + BESIDE]
+        parts.append(Table(f"{group} ({figures['tp']['n']:,.0f})", ("metric", *FIGURES), rows))
+    listed = [[str(e["name"]), *(number(e["metrics"][name]) for name in SHORT)] for e in episodes[:SHORT_ROWS]]
+    parts.append(
+        Table("episodes" if len(episodes) <= SHORT_ROWS else f"the first {SHORT_ROWS} episodes", ("", *SHORT), listed)
+    )
+    worst = sorted(episodes, key=lambda e: -(e["metrics"]["fp"] + e["metrics"]["fn"]))[:most]
+    parts.append(
+        Text(
+            "Bars are windows with their margins, lines join those that were matched, and each mark is a step at which "
+            "a conflict was predicted or a deliberate command was given.",
+            "The episodes in which most went wrong" if len(episodes) > len(worst) else "Episodes",
+        )
+    )
+    parts += [_picture(str(e["name"]), Path(e["file"]), detector) for e in worst]
+    write_page(path, "Conflict metrics", parts)
+
+
+def _picture(name: str, path: Path, detector: HallucinationDetector) -> Picture:
+    episode = next(found for known, found in read_episodes(path, detector.action_period_s) if known == name)
+    found = detector.examine(episode)
+    m = found.matching
+    caption = f"{name}: {m.tp} matched, {m.fn} missed, {m.fp} ghost"
+    return Picture(caption, svg_of(episode_figure(found, detector.los_threshold_nm, name), name))

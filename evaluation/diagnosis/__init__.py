@@ -1,0 +1,1 @@
+"""`evaluate diagnosis`: fault type and location on simulated networks."""

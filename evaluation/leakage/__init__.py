@@ -1,0 +1,1 @@
+"""`evaluate leakage`: what a test set must not share with the training data."""

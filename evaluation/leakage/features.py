@@ -1,0 +1,89 @@
+"""Feature leakage: columns that give the answer away, by their name or by how they go with the label."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from scipy.stats import rankdata
+
+from watchkeeper.evaluation.protocol.features import banned
+from watchkeeper.streams.batch import F8
+from watchkeeper.streams.logs.source import LogError
+
+LABELS = ("label", "is_attack", "attacked")
+# Columns that say where a row comes from, not what was measured.
+BOOKKEEPING = ("id", "t", "kind", "flight", "flight_id", "split", "via")
+
+
+@dataclass(frozen=True, slots=True)
+class Feature:
+    """One column and how closely it follows the label, whichever of Pearson and Spearman is larger in size."""
+
+    name: str
+    correlation: float
+
+
+def correlations(path: Path, label: str | None) -> tuple[str, list[Feature]]:
+    """The label's name, and all features, the most telling first."""
+    names, values = _read(path)
+    chosen = label or next((name for name in LABELS if name in names), None)
+    if chosen is None or chosen not in names:
+        wanted = repr(label) if label else " or ".join(map(repr, LABELS))
+        raise LogError(path, f"no column {wanted}; there are: {', '.join(names)}")
+    truth = values[names.index(chosen)]
+    if np.unique(truth[np.isfinite(truth)]).size < 2:
+        raise LogError(path, f"column {chosen!r} has one value only: there is nothing to tell apart")
+    features = [
+        Feature(name, _correlation(column, truth))
+        for name, column in zip(names, values, strict=True)
+        if name != chosen and name.lower() not in BOOKKEEPING
+    ]
+    return chosen, sorted(features, key=lambda feature: -abs(feature.correlation))
+
+
+def feature_leaks(path: Path, limit: float, label: str | None, profile: str) -> list[str]:
+    """What a feature table gives away, one line each."""
+    chosen, features = correlations(path, label)
+    found = [f"column {name!r} is banned by its name" for name in banned((f.name for f in features), profile)]
+    found += [
+        f"column {f.name!r} goes with {chosen!r} (correlation {f.correlation:+.3f}, limit {limit:g})"
+        for f in features
+        if abs(f.correlation) > limit
+    ]
+    return found
+
+
+def _correlation(column: F8, truth: F8) -> float:
+    both = np.isfinite(column) & np.isfinite(truth)
+    x, y = column[both], truth[both]
+    if len(x) < 3 or np.ptp(x) == 0.0 or np.ptp(y) == 0.0:
+        return 0.0
+    linear, ranks = (float(np.corrcoef(a, b)[0, 1]) for a, b in ((x, y), (rankdata(x), rankdata(y))))
+    return linear if abs(linear) > abs(ranks) else ranks
+
+
+def _read(path: Path) -> tuple[list[str], list[F8]]:
+    opener = gzip.open if path.suffix == ".gz" else open
+    with opener(path, "rt", newline="") as file:
+        rows = csv.reader(file)
+        names = next(rows, [])
+        columns: list[list[float]] = [[] for _ in names]
+        for number, row in enumerate(rows, 2):
+            if len(row) != len(names):
+                raise LogError(path, f"line {number} has {len(row)} columns, the head has {len(names)}")
+            for column, word in zip(columns, row, strict=True):
+                column.append(_number(word))
+    if not names:
+        raise LogError(path, "empty: no head with the columns' names")
+    return names, [np.array(column) for column in columns]
+
+
+def _number(word: str) -> float:
+    try:
+        return float(word)
+    except ValueError:
+        return {"true": 1.0, "false": 0.0}.get(word.lower(), np.nan)

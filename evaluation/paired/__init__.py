@@ -1,0 +1,1 @@
+"""`evaluate paired`: two models on the same trajectories."""

@@ -1,0 +1,146 @@
+"""Reads `trajectory_metrics.json` of several models and pairs their records.
+
+The file may be another tool's: only the fields that are compared must be there, `NaN` and null are values that are not
+finite, and a wrong field is an error that names file, record and field.
+
+Records belong together when origin, destination and the real trajectory are the same. Where a record does not say
+which real trajectory it is about, the first one left over of the same origin and destination is taken.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import defaultdict, deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from watchkeeper.evaluation.tracks.metrics import FILE_NAME
+from watchkeeper.streams.logs.source import LogError
+
+OdPair = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One comparison of a model: what it is about, and its metrics."""
+
+    od_pair: OdPair
+    real_traj_idx: int | None
+    values: dict[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """The records of one model, in the order of its file."""
+
+    path: Path
+    metadata: dict[str, Any]
+    records: list[Record]
+
+
+@dataclass(frozen=True, slots=True)
+class Pairs:
+    """Which record of one model goes with which of the other, as indices, and how they were found."""
+
+    numbers: list[tuple[int, int]]
+    by_index: int
+    by_order: int
+
+
+def find_file(path: Path) -> Path | None:
+    """The metrics file: the path itself, or in a result folder, or in the newest of its (eval/) timestamp folders."""
+    if not path.is_dir():
+        return path
+    for pattern in (FILE_NAME, f"*/{FILE_NAME}", f"eval/*/{FILE_NAME}"):
+        # the folders are named by time, so the last name is the newest
+        found = sorted(path.glob(pattern))
+        if found:
+            return found[-1]
+    return None
+
+
+def read_model(path: Path, metrics: Sequence[str]) -> Model:
+    """One model's records with these metrics. Raises LogError."""
+    try:
+        document = json.loads(path.read_bytes())
+    except OSError as error:
+        raise LogError(path, error.strerror or str(error)) from error
+    except (ValueError, RecursionError) as error:
+        raise LogError(path, f"not a JSON document: {error}") from error
+    if not isinstance(document, dict):
+        raise LogError(path, "not an object with metadata and trajectory_metrics")
+    metadata, records = document.get("metadata"), document.get("trajectory_metrics")
+    if not isinstance(metadata, dict):
+        raise LogError(path, f"metadata {_what(metadata)}: expected an object")
+    for name, kind in (("od_source", str), ("grid_size", int | float), ("edr_eps", int | float)):
+        if not isinstance(metadata.get(name), kind):
+            raise LogError(path, f"metadata: {name} {_what(metadata.get(name))}")
+    if not isinstance(records, list):
+        raise LogError(path, f"trajectory_metrics {_what(records)}: expected a list")
+    return Model(path, metadata, [_record(path, number, record, metrics) for number, record in enumerate(records)])
+
+
+def _record(path: Path, number: int, record: Any, metrics: Sequence[str]) -> Record:
+    where = f"record {number:,}"
+    if not isinstance(record, dict):
+        raise LogError(path, f"{where} {_what(record)}: expected an object")
+    od = record.get("od_pair")
+    if not isinstance(od, list) or len(od) != 2 or not all(map(_is_int, od)):
+        raise LogError(path, f"{where}: od_pair {_what(od)}: expected two whole numbers")
+    index = record.get("real_traj_idx")
+    if index is not None and not _is_int(index):
+        raise LogError(path, f"{where}: real_traj_idx {_what(index)}: expected a whole number")
+    values: dict[str, float] = {}
+    for name in metrics:
+        value = record.get(name)
+        if name not in record or isinstance(value, bool) or not isinstance(value, int | float | None):
+            raise LogError(path, f"{where}: {name} {_what(value)}: expected a number")
+        values[name] = math.nan if value is None else float(value)
+    return Record((od[0], od[1]), index, values)
+
+
+def _is_int(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _what(value: Any) -> str:
+    return "is missing" if value is None else f"is {json.dumps(value)[:40]}"
+
+
+def pair(first: Sequence[Record], second: Sequence[Record]) -> Pairs:
+    """Pair two models' records, in the order of the first."""
+    waiting: defaultdict[tuple[OdPair, int], deque[int]] = defaultdict(deque)
+    for k, record in enumerate(second):
+        if record.real_traj_idx is not None:
+            waiting[record.od_pair, record.real_traj_idx].append(k)
+    numbers: list[tuple[int, int]] = []
+    for i, record in enumerate(first):
+        if record.real_traj_idx is not None and waiting[record.od_pair, record.real_traj_idx]:
+            numbers.append((i, waiting[record.od_pair, record.real_traj_idx].popleft()))
+    by_index = len(numbers)
+    numbers += _by_order(first, second, numbers)
+    return Pairs(sorted(numbers), by_index, len(numbers) - by_index)
+
+
+def _by_order(
+    first: Sequence[Record], second: Sequence[Record], taken: Sequence[tuple[int, int]]
+) -> list[tuple[int, int]]:
+    """Pairs among the rest in which one of the two does not say which real trajectory it is about."""
+    taken_first, taken_second = {i for i, _ in taken}, {k for _, k in taken}
+    named: defaultdict[OdPair, deque[int]] = defaultdict(deque)
+    unnamed: defaultdict[OdPair, deque[int]] = defaultdict(deque)
+    for k, record in enumerate(second):
+        if k not in taken_second:
+            (unnamed if record.real_traj_idx is None else named)[record.od_pair].append(k)
+    found: list[tuple[int, int]] = []
+    for i, record in enumerate(first):
+        if i in taken_first:
+            continue
+        queues = [unnamed[record.od_pair], *([named[record.od_pair]] if record.real_traj_idx is None else [])]
+        queue = min((queue for queue in queues if queue), key=lambda queue: queue[0], default=None)
+        if queue:
+            found.append((i, queue.popleft()))
+    return found

@@ -1,0 +1,110 @@
+"""Two models held against each other: whether they can be compared, which records pair up, and what the tests say."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from watchkeeper.evaluation.paired.files import Model, Pairs, pair
+from watchkeeper.evaluation.paired.stats import ALPHA, RESAMPLES, SEED, PairedResult, compare_models_paired, correct
+from watchkeeper.streams.batch import F8
+from watchkeeper.streams.logs.source import LogError
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Two models, how their records were paired, and a result for each metric."""
+
+    first: Model
+    second: Model
+    pairs: Pairs
+    values: dict[str, tuple[F8, F8]]
+    """For each metric the values of both models, pair by pair."""
+    results: list[PairedResult]
+    notes: list[str]
+
+    @property
+    def names(self) -> tuple[str, str]:
+        """What the two are called."""
+        return self.results[0].model1_name, self.results[0].model2_name
+
+
+def compare(
+    first: Model,
+    second: Model,
+    names: tuple[str, str],
+    metrics: Sequence[str],
+    *,
+    alpha: float = ALPHA,
+    seed: int = SEED,
+    resamples: int = RESAMPLES,
+) -> Comparison:
+    """Pair two models and test each metric; corrected over the metrics. Raises LogError if they do not compare."""
+    notes = _check(first, second, metrics)
+    pairs = pair(first.records, second.records)
+    if not pairs.numbers:
+        raise LogError(second.path, f"no record in common with {first.path}: nothing to compare")
+    values: dict[str, tuple[F8, F8]] = {}
+    for metric in metrics:
+        rows = [(first.records[i].values[metric], second.records[k].values[metric]) for i, k in pairs.numbers]
+        a, b = np.array(rows, np.float64).T
+        values[metric] = a, b
+    results = [
+        compare_models_paired(a, b, *names, metric, alpha, seed=seed, resamples=resamples)
+        for metric, (a, b) in values.items()
+    ]
+    return Comparison(first, second, pairs, values, correct(results, alpha), notes)
+
+
+def _check(first: Model, second: Model, metrics: Sequence[str]) -> list[str]:
+    """What a person should know about the two. Raises LogError where their records do not mean the same."""
+    must = ["od_source", "grid_size", *(["edr_eps"] if "edr" in metrics else [])]
+    for name in must:
+        a, b = first.metadata[name], second.metadata[name]
+        if a != b:
+            raise LogError(second.path, f"metadata: {name} is {b}, but {a} in {first.path}: they cannot be compared")
+    a, b = (model.metadata.get("real_data_file") for model in (first, second))
+    return [] if a == b else [f"the real trajectories are from different files: {a} and {b}"]
+
+
+def as_json(comparison: Comparison, *, seed: int, resamples: int) -> dict[str, Any]:
+    """Everything, ready for JSON."""
+    c = comparison
+    paired = len(c.pairs.numbers)
+    return {
+        "metadata": {
+            "models": [
+                {"name": name, "file": str(model.path), "records": len(model.records)}
+                for name, model in zip(c.names, (c.first, c.second), strict=True)
+            ],
+            "od_source": c.first.metadata["od_source"],
+            "grid_size": c.first.metadata["grid_size"],
+            "edr_eps": c.first.metadata["edr_eps"],
+            "seed": seed,
+            "resamples": resamples,
+        },
+        "matching": {
+            "pairs": paired,
+            "by_real_traj_idx": c.pairs.by_index,
+            "by_order": c.pairs.by_order,
+            "unmatched_model1": len(c.first.records) - paired,
+            "unmatched_model2": len(c.second.records) - paired,
+        },
+        "notes": c.notes,
+        "results": msgspec.to_builtins(c.results),
+    }
+
+
+def short_names(paths: Sequence[Path]) -> list[str]:
+    """What models are called when nobody says: the first part of their paths in which all differ."""
+    absolute = [Path(os.path.abspath(str(path).removesuffix(".json"))).parts for path in paths]  # noqa: PTH100
+    for parts in zip(*absolute, strict=False):
+        if len(set(parts)) == len(paths):
+            return list(parts)
+    return [f"model{i}" for i in range(1, len(paths) + 1)]

@@ -1,0 +1,1 @@
+"""`evaluate protocol`: GPS/IMU detectors on clean and attacked flights."""

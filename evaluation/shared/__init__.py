@@ -1,0 +1,1 @@
+"""What several evaluations need: arguments, bootstrap, reports."""

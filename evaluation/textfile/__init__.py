@@ -1,0 +1,1 @@
+"""`evaluate textfile`: finished evaluations for Prometheus."""

@@ -1,0 +1,1 @@
+"""`evaluate tracks`: generated trajectories against real ones."""

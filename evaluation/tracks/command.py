@@ -1,0 +1,180 @@
+"""`watchkeeper evaluate tracks REAL GEN`: how like the real trajectories are the generated ones?
+
+Trajectories with the same origin and destination (pairs.py) are compared by Hausdorff distance, DTW and EDR
+(distance.py) and written as `trajectory_metrics.json` (metrics.py), which `evaluate paired` compares across
+models. This file drives them; it is loaded by daemon/commands/evaluate.py. The distances can be imported from here.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+from watchkeeper.evaluation.shared.arguments import (
+    STDOUT,
+    USAGE,
+    fail,
+    html_file,
+    missing_extra,
+    number,
+    plot_file,
+    whole,
+)
+from watchkeeper.evaluation.shared.output import write_json
+from watchkeeper.evaluation.tracks.distance import EDR_EPS_M, dtw_km, edr, hausdorff_km, haversine_km
+from watchkeeper.evaluation.tracks.files import Shown, read_tracks
+from watchkeeper.evaluation.tracks.metrics import FILE_NAME, OD_SOURCES, TrajectoryMetrics, distances, document
+from watchkeeper.evaluation.tracks.pairs import GRID_SIZE_DEG, Grid, Matching, grid_over, match
+from watchkeeper.evaluation.tracks.report import Summary, summary, table
+from watchkeeper.evaluation.tracks.set import Tracks
+
+__all__ = ["Evaluation", "dtw_km", "edr", "evaluate", "hausdorff_km", "haversine_km", "read_tracks"]
+
+HELP = """\
+Compare generated trajectories with real ones that have the same origin and destination: Hausdorff distance, exact
+dynamic time warping (DTW) and edit distance (EDR), one record per comparison."""
+EXAMPLES = """\
+examples:
+  watchkeeper evaluate tracks real.csv generated.csv
+  watchkeeper evaluate tracks day.wklog simulated.wklog --gap-s 600 --grid-size 0.05
+  watchkeeper evaluate tracks real.csv gen.csv --out 'eval/{timestamp}'      results.json and trajectory_metrics.json
+  watchkeeper evaluate tracks real.geojson gen.geojson --report report.html
+
+Files: .csv with traj_id (or id), lat, lon and perhaps t; GeoJSON lines; .wklog and all other logs.
+docs/evaluation/tracks.md defines every figure. A file name of - is standard output.
+exit codes: 0 good, 1 failed, 2 usage
+"""
+RESULTS_NAME = "results.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """Two sets of trajectories, which of them were compared, and what came of it."""
+
+    real: Tracks
+    gen: Tracks
+    matching: Matching
+    metrics: TrajectoryMetrics
+    summary: Summary
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Arguments of this evaluation."""
+    parser.add_argument("real", metavar="REAL", type=Path, help="the real trajectories")
+    parser.add_argument("gen", metavar="GEN", type=Path, help="the generated ones")
+    parser.add_argument(
+        "--grid-size", type=number("degrees", 0.0, 180.0, open_at_lo=True), default=GRID_SIZE_DEG, metavar="DEG",
+        help=f"size of the cells in which origins and destinations are the same (default {GRID_SIZE_DEG:g})",
+    )  # fmt: skip
+    parser.add_argument(
+        "--bounds", type=float, nargs=4, metavar=("SOUTH", "WEST", "NORTH", "EAST"),
+        help="the area of the grid in degrees (default: that of the real trajectories)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--edr-eps", type=number("metres", 0.0), default=EDR_EPS_M, metavar="M",
+        help=f"EDR: points nearer than this match (default {EDR_EPS_M:g})",
+    )  # fmt: skip
+    parser.add_argument(
+        "--gap-s", type=number("seconds", 0.0, open_at_lo=True), metavar="S",
+        help="a silence longer than this ends one trajectory of a vehicle and begins another (default: never)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--od-source", choices=OD_SOURCES, default="test", help="where origins and destinations are from"
+    )
+    parser.add_argument("--jobs", type=whole(1, 1024), metavar="N", help="threads (default: one per core)")
+    parser.add_argument(
+        "--out", type=Path, metavar="PATH",
+        help=f"{FILE_NAME} as a .json file, or a folder for it and {RESULTS_NAME}; {{timestamp}} is replaced",
+    )  # fmt: skip
+    parser.add_argument("--plot", type=plot_file, metavar="FILE", help="draw pairs, .png, .svg or .pdf (extra `plots`)")
+    parser.add_argument("--report", type=html_file, metavar="FILE.html", help="one page with it all (extra `plots`)")
+    parser.add_argument("--quiet", action="store_true", help="no progress bar and no remarks about the files")
+
+
+def main(args: argparse.Namespace, shown: Shown) -> int:
+    """Evaluate; the exit code."""
+    option = "--report" if args.report else "--plot"
+    if (args.plot or args.report) and (missing := missing_extra(option, "matplotlib", "plots")):
+        return fail(missing)
+    bounds = None
+    if args.bounds:
+        south, west, north, east = args.bounds
+        if not (-90.0 <= south < north <= 90.0 and -180.0 <= west < east <= west + 360.0):
+            return fail(
+                f"--bounds {south:g} {west:g} {north:g} {east:g}: expected SOUTH < NORTH and WEST < EAST", USAGE
+            )
+        bounds = Grid(south, west, north, east, args.grid_size)
+    real, gen = (read_tracks(path, shown, gap_s=args.gap_s, quiet=args.quiet) for path in (args.real, args.gen))
+    if not args.quiet:
+        for tracks in (real, gen):
+            for remark in tracks.remarks:
+                print(f"watchkeeper: {tracks.path}: {remark}", file=sys.stderr)
+    with _bar(hidden=args.quiet) as bar:
+        task = bar.add_task("comparing", total=1.0)
+        result = evaluate(
+            real, gen, grid=bounds or grid_over(real, args.grid_size), eps_m=args.edr_eps, od_source=args.od_source,
+            jobs=args.jobs, done=lambda share: bar.update(task, completed=share),
+        )  # fmt: skip
+    if not len(result.matching.pairs):
+        print(table(result.summary), file=sys.stderr)
+        return fail("no origin and destination in common: nothing to compare (a larger --grid-size may help)")
+    if args.out:
+        _write(args.out, result)
+    if args.out != STDOUT:
+        print(table(result.summary))
+    if args.plot:
+        from watchkeeper.evaluation.tracks.plots import plot_overlays  # noqa: PLC0415
+
+        plot_overlays(real, gen, result.metrics).savefig(args.plot, dpi=110)
+    if args.report:
+        from watchkeeper.evaluation.tracks.page import write_report  # noqa: PLC0415
+
+        write_report(args.report, real, gen, result.metrics, result.summary)
+    return 0
+
+
+def evaluate(
+    real: Tracks,
+    gen: Tracks,
+    *,
+    grid: Grid | None = None,
+    eps_m: float = EDR_EPS_M,
+    od_source: str = "test",
+    jobs: int | None = None,
+    done: Callable[[float], None] = lambda _: None,
+) -> Evaluation:
+    """Match and compare two sets of trajectories; `done` is told the share of the work that is done."""
+    matching = match(real, gen, grid or grid_over(real))
+    values = distances(real, gen, matching.pairs, eps_m, jobs=jobs, done=done)
+    metrics = document(real, gen, matching, values, od_source=od_source, eps_m=eps_m)
+    return Evaluation(real, gen, matching, metrics, summary(real, gen, matching, metrics))
+
+
+def _write(path: Path, result: Evaluation) -> None:
+    """The documented files: trajectory_metrics.json alone, or in a folder with the results of all together."""
+    if path == STDOUT or path.suffix == ".json":
+        write_json(path, msgspec.to_builtins(result.metrics))
+        return
+    folder = Path(str(path).replace("{timestamp}", datetime.now(UTC).strftime("%Y-%m-%d_%H-%M-%S")))
+    folder.mkdir(parents=True, exist_ok=True)
+    write_json(folder / RESULTS_NAME, {"metadata": result.metrics.metadata, **msgspec.to_builtins(result.summary)})
+    write_json(folder / FILE_NAME, msgspec.to_builtins(result.metrics))
+
+
+def _bar(*, hidden: bool) -> Progress:
+    console = Console(file=sys.stderr)
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.percentage:.0f} %"),
+        TimeRemainingColumn(),
+    )
+    return Progress(*columns, console=console, transient=True, disable=hidden or not console.is_terminal)

@@ -1,0 +1,124 @@
+"""Trajectories from GeoJSON (RFC 7946): one per feature, a LineString or a MultiLineString.
+
+The parts of a MultiLineString are one trajectory, because the standard has lines cut in two at the antimeridian.
+Positions are [longitude, latitude, …]; whatever follows them is ignored. Called by files.py.
+"""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+import numpy as np
+
+from watchkeeper.evaluation.tracks.set import LAT, LON, Tracks
+from watchkeeper.streams.logs.source import LogError
+
+ENDINGS = (".geojson", ".geojson.gz")
+# These names may be GeoJSON or one of the logs that are JSON; the document's `type` tells.
+SHARED_ENDINGS = (".json", ".json.gz")
+LINES = ("LineString", "MultiLineString")
+_GZIP = b"\x1f\x8b"
+
+
+class _Head(msgspec.Struct):
+    """What tells GeoJSON from other documents."""
+
+    type: Literal[
+        "FeatureCollection", "Feature", "LineString", "MultiLineString", "Point", "MultiPoint", "Polygon",
+        "MultiPolygon", "GeometryCollection",
+    ]  # fmt: skip
+
+
+def is_geojson(path: Path) -> bool:
+    """Whether a file is GeoJSON, by its name or, where that says only JSON, by its content."""
+    name = path.name.lower()
+    if name.endswith(ENDINGS):
+        return True
+    if not name.endswith(SHARED_ENDINGS):
+        return False
+    try:
+        msgspec.json.decode(_bytes(path), type=_Head)
+    except msgspec.DecodeError:
+        return False
+    return True
+
+
+def read_geojson(path: Path) -> Tracks:
+    """The trajectories of a file. Raises LogError, which names the file, the feature and the member."""
+    try:
+        document = msgspec.json.decode(_bytes(path))
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise LogError(path, f"not a JSON document: {error}") from error
+    names: list[str] = []
+    lengths: list[int] = []
+    positions: list[tuple[float, float]] = []
+    for number, feature in enumerate(_features(path, document)):
+        names.append(_name(feature, number))
+        before = len(positions)
+        positions += _line(path, f"feature {number:,}", feature.get("geometry"))
+        lengths.append(len(positions) - before)
+    lon, lat = np.array(positions, np.float64).reshape(-1, 2).T.copy()
+    return Tracks(path, names, lat, lon, np.cumsum([0, *lengths]))
+
+
+def _bytes(path: Path) -> bytes:
+    raw = path.read_bytes()
+    try:
+        return gzip.decompress(raw) if raw.startswith(_GZIP) else raw
+    except (EOFError, zlib.error) as error:
+        raise LogError(path, f"cut off or damaged: {error}") from error
+
+
+def _features(path: Path, document: Any) -> Iterator[dict[str, Any]]:
+    """All features; a bare geometry is one without properties."""
+    kind = document.get("type") if isinstance(document, dict) else None
+    if kind in LINES:
+        yield {"geometry": document}
+    elif kind == "Feature":
+        yield document
+    elif kind == "FeatureCollection":
+        features = document.get("features")
+        if not isinstance(features, list):
+            raise LogError(path, "features is missing or not a list")
+        for number, feature in enumerate(features):
+            if not isinstance(feature, dict) or feature.get("type") != "Feature":
+                raise LogError(path, f"feature {number:,}: type is not Feature")
+            yield feature
+    else:
+        raise LogError(path, f"type {kind!r}: expected FeatureCollection, Feature, {' or '.join(LINES)}")
+
+
+def _name(feature: dict[str, Any], number: int) -> str:
+    properties = feature.get("properties")
+    own = properties if isinstance(properties, dict) else {}
+    candidates = (feature.get("id"), *(own.get(name) for name in ("traj_id", "id", "name")))
+    return next((str(word) for word in candidates if isinstance(word, str | int)), str(number))
+
+
+def _line(path: Path, where: str, geometry: Any) -> Iterator[tuple[float, float]]:
+    """The positions of one geometry, all parts one after the other."""
+    kind = geometry.get("type") if isinstance(geometry, dict) else None
+    if kind not in LINES:
+        raise LogError(path, f"{where}: geometry.type {kind!r}: expected {' or '.join(LINES)}")
+    coordinates = geometry.get("coordinates")
+    parts = coordinates if kind == "MultiLineString" else [coordinates]
+    if not isinstance(parts, list) or not all(isinstance(part, list) for part in parts):
+        raise LogError(path, f"{where}: geometry.coordinates is missing or not a list of positions")
+    for at, position in enumerate(position for part in parts for position in part):
+        yield _position(path, f"{where}: geometry.coordinates, position {at:,}", position)
+
+
+def _position(path: Path, where: str, position: Any) -> tuple[float, float]:
+    if not isinstance(position, list) or len(position) < 2:
+        raise LogError(path, f"{where}: expected [longitude, latitude]")
+    for name, field, value in (("longitude", LON, position[0]), ("latitude", LAT, position[1])):
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise LogError(path, f"{where}: {name} {value!r} is not a number")
+        if not field.lo <= value <= field.hi:
+            raise LogError(path, f"{where}: {name} {value:g} is not within {field.lo:g} … {field.hi:g}")
+    return float(position[0]), float(position[1])

@@ -1,0 +1,1 @@
+"""The BlueSky simulator, joined over its network or run from a scenario."""

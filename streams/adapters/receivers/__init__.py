@@ -1,0 +1,1 @@
+"""Receivers of Mode S and ADS-B: raw frames, SBS lines, readsb's documents."""

@@ -1,0 +1,198 @@
+"""Raw Mode S: Beast binary (TCP port 30005) and AVR text (port 30002), decoded by pyModeS (extra `modes`).
+
+Beast: 0x1a, a type byte ('1' Mode A/C, '2' short, '3' long frame, others ignored), six bytes of a counter at 12 MHz,
+one of signal strength, then the frame of 2, 7 or 14 bytes. A 0x1a inside is doubled.
+AVR: a frame a line in hexadecimal, `*8D4840D6…;`, or with the same counter before it, `@0123456789AB8D4840D6…;`.
+
+Only extended squitter (formats 17 and 18) is decoded: it alone carries positions. pyModeS pairs the two halves of a
+position, holds back the first few until they agree with each other, and rejects what cannot be the same aircraft.
+
+NIC comes from the type code (DO-260B), taking the lower value where a supplement bit that is sent elsewhere decides.
+
+Time: live it is the arrival of the bytes, the counter spreading messages of one piece. A Beast recording has only the
+counter: its samples begin at 0 s. An AVR recording without counters has no time at all and is refused.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from math import isnan
+from pathlib import Path
+from typing import Any
+
+from watchkeeper.streams.adapters.base import FeedLog, LineFeed
+from watchkeeper.streams.adapters.receivers.reports import Reports
+from watchkeeper.streams.adapters.senderclock import SenderClock
+from watchkeeper.streams.batch import Batch
+from watchkeeper.streams.messages import Drop
+
+TICKS_PER_S = 12e6
+ESCAPE = 0x1A
+# Type byte to the length of what follows the escape and the type: counter, signal, frame.
+_LENGTH = {0x31: 9, 0x32: 14, 0x33: 21}
+_LINE_MAX = 64
+_EXTENDED_SQUITTER = (17, 18)
+_FRAME_HEX = 28
+# Type code to navigation integrity category.
+_NIC = {9: 11, 10: 10, 11: 8, 12: 7, 13: 6, 14: 5, 15: 4, 16: 2, 17: 1, 18: 0, 20: 11, 21: 10, 22: 0}
+_SURFACE = range(5, 9)
+_PRESSURE_ALTITUDE = range(9, 19)
+
+
+class _Modes:
+    """What Beast and AVR share: frames with their times go through pyModeS into reports."""
+
+    def __init__(self, *, via: str = "") -> None:
+        # an optional dependency: imported when somebody reads Mode S
+        from pyModeS import PipeDecoder  # noqa: PLC0415
+
+        self.refused: Counter[str] = Counter()
+        self._decoder = PipeDecoder()
+        self._reports = Reports(via=via)
+        self._clock = SenderClock()
+
+    def take(self) -> Batch | None:
+        """See Feed."""
+        return self._reports.take()
+
+    def _frame(self, frame: str, t: float) -> None:
+        """One frame as hexadecimal digits."""
+        if len(frame) != _FRAME_HEX or int(frame[:2], 16) >> 3 not in _EXTENDED_SQUITTER:
+            return
+        found = self._decoder.decode(frame, timestamp=t)
+        if not found.get("crc_valid"):
+            self.refused["checksum"] += 1
+            return
+        name, values = str(found["icao"]).lower(), _values(found)
+        self._reports.call(name, found.get("callsign") or "")
+        lat_deg, lon_deg = found.get("latitude"), found.get("longitude")
+        if lat_deg is not None and lon_deg is not None:
+            self._reports.place(name, t, lat_deg, lon_deg, values)
+        elif values:
+            self._reports.note(name, t, values)
+
+
+def _values(found: dict[str, Any]) -> dict[str, float]:
+    """Our fields from a decoded message."""
+    code = found.get("typecode") or 0
+    read = {
+        "gs_kt": found.get("groundspeed"),
+        "trk_deg": found.get("track"),
+        "vs_fpm": found.get("vertical_rate"),
+        "nacp": found.get("nac_p"),
+        "sel_alt_ft": found.get("selected_altitude"),
+        "nic": _NIC.get(code),
+    }
+    if code in _PRESSURE_ALTITUDE:
+        read["alt_ft"] = found.get("altitude")
+    if code in _NIC or code in _SURFACE:
+        read["on_ground"] = float(code in _SURFACE)
+    return {field: float(value) for field, value in read.items() if value is not None}
+
+
+class Beast(_Modes):
+    """One Beast feed; see adapters/feed.py."""
+
+    def __init__(self, *, via: str = "") -> None:
+        super().__init__(via=via)
+        self._rest = b""
+
+    def push(self, data: bytes, now: float) -> None:
+        """See Feed."""
+        for body in self._bodies(self._rest + data):
+            self._frame(body[7:].hex(), self._clock.time(int.from_bytes(body[:6], "big") / TICKS_PER_S, now))
+
+    def close(self) -> None:
+        """See Feed."""
+        if len(self._rest) > 1:
+            self.refused[Drop.SYNTAX] += 1
+        self._rest = b""
+
+    def _bodies(self, data: bytes) -> Iterator[bytes]:
+        """Counter, signal and frame of every whole message; the rest is kept for the next piece."""
+        at, end = 0, len(data)
+        while True:
+            start = data.find(ESCAPE, at)
+            if start < 0:
+                self._rest = b""
+                return
+            if start + 2 > end:
+                break
+            length = _LENGTH.get(data[start + 1])
+            if length is None:
+                # an escaped byte of a message that we joined late, or a type that is not ours
+                at = start + 2
+                continue
+            body, at, whole = _unescaped(data, start + 2, length)
+            if whole:
+                yield body
+            elif at < end:
+                self.refused[Drop.SYNTAX] += 1  # cut short by the next message, which begins here
+            else:
+                break
+        self._rest = data[start:]
+
+
+def _unescaped(data: bytes, at: int, length: int) -> tuple[bytes, int, bool]:
+    """`length` bytes from `at` with doubled escapes made single, where they end, and whether they are all there."""
+    body = bytearray()
+    while len(body) < length:
+        stop = data.find(ESCAPE, at, at + length - len(body))
+        if stop < 0:
+            piece = data[at : at + length - len(body)]
+            body += piece
+            return bytes(body), at + len(piece), len(body) == length
+        body += data[at:stop]
+        if stop + 1 >= len(data):
+            return bytes(body), len(data), False
+        if data[stop + 1] != ESCAPE:
+            return bytes(body), stop, False
+        body.append(ESCAPE)
+        at = stop + 2
+    return bytes(body), at, True
+
+
+class Avr(LineFeed, _Modes):
+    """One AVR feed; see adapters/feed.py."""
+
+    def __init__(self, *, via: str = "") -> None:
+        LineFeed.__init__(self, _LINE_MAX)
+        _Modes.__init__(self, via=via)
+
+    def _line(self, line: bytes | None, now: float) -> None:
+        text = (line or b"").strip().decode("ascii", "replace")
+        if line is not None and not text:
+            return
+        counter, frame = _avr(text)
+        if frame is None:
+            self.refused[Drop.SYNTAX] += 1
+        elif counter is None and isnan(now):
+            self.refused[Drop.TIME] += 1
+        else:
+            self._frame(frame, now if counter is None else self._clock.time(counter / TICKS_PER_S, now))
+
+
+def _avr(text: str) -> tuple[int | None, str | None]:
+    """Counter (None: none) and frame (None: not a message) of a line."""
+    digits = text[1:-1]
+    if (
+        len(text) < 2
+        or text[0] not in "*@"
+        or text[-1] != ";"
+        or not all(c in "0123456789abcdefABCDEF" for c in digits)
+    ):
+        return None, None
+    if text[0] == "*":
+        return None, digits
+    return (int(digits[:12], 16), digits[12:]) if len(digits) > 12 else (None, None)
+
+
+def open_beast(path: Path) -> FeedLog:
+    """A recording of Beast binary."""
+    return FeedLog(path, "beast", Beast)
+
+
+def open_avr(path: Path) -> FeedLog:
+    """A recording of AVR text."""
+    return FeedLog(path, "avr", Avr)

@@ -1,0 +1,207 @@
+"""readsb, tar1090 and dump1090: `aircraft.json`, live or as a file, and the traces of single aircraft.
+
+aircraft.json: `{"now": …, "aircraft": [{…}, …]}`. A sample is made of each aircraft whose position is newer than at the
+last look; its time is `now - seen_pos`.
+
+    hex             id (a leading ~ marks an address that is not ICAO's)
+    lat, lon        or, without them, nothing: lastPosition is old
+    alt_baro [ft]   alt_ft, or "ground": on_ground
+    gs, track, baro_rate (without it geom_rate)       gs_kt, trk_deg, vs_fpm
+    altitude, speed, vert_rate                        what older programs call these
+    nac_p, nic, nav_altitude_mcp (without it nav_altitude_fms), flight
+
+Traces: `{"icao": …, "timestamp": …, "trace": [[seconds, lat, lon, alt, gs, track, flags, rate, details, …], …]}`,
+each row a sample. Flags: 1 the position is stale (left out), 8 the altitude is geometric (alt_ft is left out).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from math import inf
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from watchkeeper.streams.adapters.base import FeedLog
+from watchkeeper.streams.adapters.receivers.reports import FORGET_S, Reports
+from watchkeeper.streams.batch import Batch
+from watchkeeper.streams.messages import ID_MAX, Drop
+
+# Positions of one aircraft this close in time are the same one: `seen_pos` is rounded.
+_SAME_S = 0.15
+_STALE, _GEOMETRIC_ALTITUDE = 1, 8
+_DT, _LAT, _LON, _ALT, _GS, _TRACK, _FLAGS, _RATE, _DETAILS = range(9)
+GROUND = "ground"
+
+
+class _Aircraft(msgspec.Struct, gc=False):
+    """What we read of one aircraft."""
+
+    hex: str
+    lat: float | None = None
+    lon: float | None = None
+    seen_pos: float | None = None
+    alt_baro: float | str | None = None
+    altitude: float | str | None = None
+    gs: float | None = None
+    speed: float | None = None
+    track: float | None = None
+    baro_rate: float | None = None
+    geom_rate: float | None = None
+    vert_rate: float | None = None
+    nac_p: float | None = None
+    nic: float | None = None
+    nav_altitude_mcp: float | None = None
+    nav_altitude_fms: float | None = None
+    flight: str | None = None
+
+
+class _Look(msgspec.Struct, gc=False):
+    """One aircraft.json. Each aircraft is read by itself: a bad one does not spoil the rest."""
+
+    now: float
+    aircraft: list[msgspec.Raw]
+
+
+class _Trace(msgspec.Struct, gc=False):
+    """The track of one aircraft."""
+
+    icao: str
+    timestamp: float
+    trace: list[list[Any]]
+
+
+_look = msgspec.json.Decoder(_Look).decode
+_aircraft = msgspec.json.Decoder(_Aircraft).decode
+_trace = msgspec.json.Decoder(_Trace).decode
+
+
+class Readsb:
+    """One aircraft.json after the other, each pushed whole; see adapters/feed.py."""
+
+    def __init__(self, *, via: str = "") -> None:
+        self.refused: Counter[str] = Counter()
+        self._reports = Reports(via=via)
+        self._last_t: dict[str, float] = {}
+
+    def push(self, data: bytes, now: float) -> None:  # noqa: ARG002  the document has its own time
+        """Take in one document."""
+        try:
+            look = _look(data)
+        except (ValueError, RecursionError):
+            self.refused[Drop.SYNTAX] += 1
+            return
+        for raw in look.aircraft:
+            try:
+                self._see(_aircraft(raw), look.now)
+            except (ValueError, RecursionError):
+                self.refused[Drop.TYPE] += 1
+        if len(self._last_t) > 2 * len(look.aircraft):
+            self._last_t = {name: t for name, t in self._last_t.items() if t > look.now - FORGET_S}
+
+    def close(self) -> None:
+        """See Feed: a document is whole or refused."""
+
+    def take(self) -> Batch | None:
+        """See Feed."""
+        return self._reports.take()
+
+    def _see(self, craft: _Aircraft, now: float) -> None:
+        name = craft.hex.strip().lower()
+        if not 0 < len(name) <= ID_MAX:
+            self.refused[Drop.ID] += 1
+            return
+        if craft.lat is None or craft.lon is None or craft.seen_pos is None:
+            return
+        t = now - craft.seen_pos
+        if t <= self._last_t.get(name, -inf) + _SAME_S:
+            return
+        self._last_t[name] = t
+        self._reports.call(name, craft.flight or "")
+        values = {
+            "gs_kt": _first(craft.gs, craft.speed),
+            "trk_deg": craft.track,
+            "vs_fpm": _first(craft.baro_rate, craft.geom_rate, craft.vert_rate),
+            "nacp": craft.nac_p,
+            "nic": craft.nic,
+            "sel_alt_ft": _first(craft.nav_altitude_mcp, craft.nav_altitude_fms),
+            **_altitude(_first(craft.alt_baro, craft.altitude)),
+        }
+        self._reports.place(name, t, craft.lat, craft.lon, _known(values))
+
+
+def _first(*values: Any) -> Any:
+    """The first that is there."""
+    return next((value for value in values if value is not None), None)
+
+
+def _altitude(alt: Any) -> dict[str, float | None]:
+    """An altitude in feet, or the word that stands for the ground."""
+    if alt == GROUND:
+        return {"on_ground": 1.0}
+    return {"alt_ft": alt, "on_ground": None if alt is None else 0.0}
+
+
+def _known(values: dict[str, Any]) -> dict[str, float]:
+    """The fields that are numbers."""
+    return {field: float(value) for field, value in values.items() if isinstance(value, (int, float))}
+
+
+class ReadsbTrace:
+    """The trace of one aircraft, pushed whole; see adapters/feed.py."""
+
+    def __init__(self, *, via: str = "") -> None:
+        self.refused: Counter[str] = Counter()
+        self._reports = Reports(via=via)
+
+    def push(self, data: bytes, now: float) -> None:  # noqa: ARG002
+        """Take in one document."""
+        try:
+            trace = _trace(data)
+        except (ValueError, RecursionError):
+            self.refused[Drop.SYNTAX] += 1
+            return
+        name = trace.icao.strip().lower()
+        for row in trace.trace:
+            self._row(name, trace.timestamp, row)
+
+    def close(self) -> None:
+        """See Feed."""
+
+    def take(self) -> Batch | None:
+        """See Feed."""
+        return self._reports.take()
+
+    def _row(self, name: str, began: float, row: list[Any]) -> None:
+        if len(row) <= _DETAILS or not all(isinstance(row[i], (int, float)) for i in (_DT, _LAT, _LON, _FLAGS)):
+            self.refused[Drop.TYPE] += 1
+            return
+        flags, details = int(row[_FLAGS]), row[_DETAILS] if isinstance(row[_DETAILS], dict) else {}
+        if flags & _STALE:
+            return
+        alt = _altitude(row[_ALT])
+        if flags & _GEOMETRIC_ALTITUDE:
+            alt.pop("alt_ft", None)
+        if isinstance(flight := details.get("flight"), str):
+            self._reports.call(name, flight)
+        values = {
+            "gs_kt": row[_GS],
+            "trk_deg": row[_TRACK],
+            "vs_fpm": row[_RATE],
+            "nacp": details.get("nac_p"),
+            "nic": details.get("nic"),
+            "sel_alt_ft": details.get("nav_altitude_mcp", details.get("nav_altitude_fms")),
+            **alt,
+        }
+        self._reports.place(name, began + row[_DT], row[_LAT], row[_LON], _known(values))
+
+
+def open_aircraft_json(path: Path) -> FeedLog:
+    """An aircraft.json that was kept."""
+    return FeedLog(path, "readsb", Readsb, whole=True)
+
+
+def open_trace(path: Path) -> FeedLog:
+    """A trace file, such as tar1090 keeps."""
+    return FeedLog(path, "readsb trace", ReadsbTrace, whole=True)

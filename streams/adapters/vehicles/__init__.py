@@ -1,0 +1,1 @@
+"""Vehicles and their recorders: MAVLink, PX4, ArduPilot, ROS, CAN."""

@@ -1,0 +1,133 @@
+"""What the messages on a CAN bus mean to us: a TOML file beside the DBC file of the bus. For can.py.
+
+    dbc = "vehicle.dbc"                 # what the messages are; relative to this file
+    id = "car1"                         # what the vehicle is called
+
+    [[samples]]
+    kind = "imu"                        # adsb, gps, imu, action, route or link
+    on = "Accel"                        # the message that makes a sample
+    hold_s = 0.1                        # values of other messages are taken along if they are this old at most
+    [samples.fields]
+    imu_ax = "Accel.AccX"               # message.signal, in the unit that the DBC file gives it
+    imu_wx = {signal = "Gyro.RateX", scale = 0.017453293, offset = 0.0}
+
+cantools reads the DBC file and decodes; `scale` and `offset` come on top.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from watchkeeper.streams.logs.source import LogError
+from watchkeeper.streams.messages import COLUMN, FIELDS, GPS_POSITIONS, ID_MAX, KIND_OF_WORD, Kind
+
+HOLD_S = 0.1
+
+
+class _Signal(msgspec.Struct, forbid_unknown_fields=True):
+    signal: str
+    scale: float = 1.0
+    offset: float = 0.0
+
+
+class _Sample(msgspec.Struct, forbid_unknown_fields=True):
+    kind: str
+    on: str
+    fields: dict[str, _Signal | str]
+    id: str = ""
+    hold_s: float = HOLD_S
+
+
+class _File(msgspec.Struct, forbid_unknown_fields=True):
+    dbc: str
+    id: str
+    samples: list[_Sample]
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """Where a field comes from."""
+
+    message: str
+    signal: str
+    scale: float
+    offset: float
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """How one kind of sample is put together."""
+
+    kind: Kind
+    name: str
+    on: str
+    hold_s: float
+    fields: dict[str, Field]
+    needs: tuple[tuple[str, ...], ...]
+    """A sample has all fields of one of these."""
+
+
+@dataclass(frozen=True, slots=True)
+class CanMap:
+    """A mapping that has been checked against its DBC file."""
+
+    database: Any
+    samples: list[Sample]
+
+    @property
+    def messages(self) -> set[str]:
+        """The messages that are used."""
+        return {field.message for sample in self.samples for field in sample.fields.values()} | {
+            sample.on for sample in self.samples
+        }
+
+
+def load_map(path: Path) -> CanMap:
+    """A mapping file. Raises LogError, and ModuleNotFoundError without cantools."""
+    import cantools  # noqa: PLC0415  an optional dependency
+
+    try:
+        read = msgspec.toml.decode(path.read_bytes(), type=_File)
+    except OSError as error:
+        raise LogError(path, error.strerror or str(error)) from error
+    except ValueError as error:
+        raise LogError(path, f"not a mapping of CAN messages: {error}") from error
+    dbc = path.parent / read.dbc
+    try:
+        database = cantools.database.load_file(dbc)
+    except OSError as error:
+        raise LogError(dbc, error.strerror or str(error)) from error
+    # cantools raises errors of its own and of its parsers
+    except Exception as error:
+        raise LogError(dbc, f"not a DBC file, or damaged: {error}") from error
+    try:
+        return CanMap(database, [_sample(sample, read.id, database) for sample in read.samples])
+    except ValueError as error:
+        raise LogError(path, str(error)) from error
+
+
+def _sample(read: _Sample, default_id: str, database: Any) -> Sample:
+    kind = KIND_OF_WORD.get(read.kind)
+    if kind is None:
+        raise ValueError(f"kind {read.kind!r}: there are {', '.join(KIND_OF_WORD)}")
+    name = read.id or default_id
+    if not 0 < len(name) <= ID_MAX:
+        raise ValueError(f"id {name!r}: 1 to {ID_MAX} characters")
+    known = {message.name: {signal.name for signal in message.signals} for message in database.messages}
+    if read.on not in known:
+        raise ValueError(f"on = {read.on!r}: the DBC file has no such message")
+    fields: dict[str, Field] = {}
+    for field, where in read.fields.items():
+        given = _Signal(where) if isinstance(where, str) else where
+        message, _, signal = given.signal.partition(".")
+        if field not in COLUMN[kind]:
+            raise ValueError(f"{field}: {kind.word} has no such field; it has {', '.join(COLUMN[kind])}")
+        if signal not in known.get(message, ()):
+            raise ValueError(f"{field} = {given.signal!r}: the DBC file has no such message and signal")
+        fields[field] = Field(message, signal, given.scale, given.offset)
+    required = tuple(f.name for f in FIELDS[kind] if f.required)
+    return Sample(kind, name, read.on, read.hold_s, fields, GPS_POSITIONS if kind is Kind.GPS else (required,))

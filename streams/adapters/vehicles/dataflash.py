@@ -1,0 +1,135 @@
+"""ArduPilot's own flight logs, DataFlash `.bin`, read with pymavlink (extra `mavlink`): the sensors as it heard them.
+
+    IMU    IMU: GyrX/Y/Z [rad/s], AccX/Y/Z [m/s2] (body axes forward, right, down), the first instance
+    GPS    GPS: Lat, Lng [deg], Alt [m], Spd and GCrs as velocity north and east, VZ down, Status, NSats, HDop
+    GPA    HAcc and VAcc of the fix that was logged at the same moment: eph, epv [m]
+    PARM   SYSID_THISMAV: the vehicle is called `mav` and that, as over MAVLink; without it, after the file
+
+A log describes its own messages (FMT), so columns are found by name. Nothing that the autopilot estimated is read: no
+ATT, no POS, no filter states.
+
+Times are microseconds since boot (TimeUS). GPS week and milliseconds (GWk, GMS) say what that is in Unix time, less the
+leap seconds of the day; samples of a log that never knew the time count from boot.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import math
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from watchkeeper.streams.adapters.table import Table, TableLog
+from watchkeeper.streams.logs.source import LogError
+from watchkeeper.streams.messages import ID_MAX, Kind
+
+MAGIC = b"\xa3\x95\x80"
+GPS_EPOCH_S, WEEK_S = 315_964_800, 604_800
+# Unix time from which on GPS is ahead of UTC by so many seconds; autopilots have logged this way since 2013.
+LEAPS = ((1_483_228_800, 18), (1_435_708_800, 17), (1_341_100_800, 16), (0, 15))
+_IMU = {f"imu_a{axis}": f"Acc{axis.upper()}" for axis in "xyz"} | {
+    f"imu_w{axis}": f"Gyr{axis.upper()}" for axis in "xyz"
+}
+_GPS = {"lat": "Lat", "lon": "Lng", "alt_m": "Alt", "gps_vz": "VZ", "fix": "Status", "sats": "NSats", "hdop": "HDop"}
+_FIX_2D = 2
+Row = dict[str, float]
+
+
+def open_dataflash(path: Path) -> TableLog:
+    """A flight log. Raises LogError."""
+    try:
+        from pymavlink.DFReader import DFReader_binary  # noqa: PLC0415
+    except ModuleNotFoundError as error:
+        raise LogError(path, 'an ArduPilot log needs pymavlink: pip install "watchkeeper[mavlink]"') from error
+    said = io.StringIO()  # it prints what it does not understand
+    try:
+        with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
+            reader = DFReader_binary(str(path), zero_time_base=True)
+            try:
+                found = _Found(reader)
+            finally:
+                reader.close()
+    # pymavlink raises whatever its parsing runs into
+    except Exception as error:
+        raise LogError(path, f"not a DataFlash log, or damaged: {type(error).__name__}: {error}") from error
+    if not found.imu and not found.gps:
+        raise LogError(path, "no IMU and no GPS messages: neither was logged (LOG_BITMASK)")
+    problems = ["the log is damaged: what could be read was read"] if said.getvalue().strip() else []
+    if found.bad:
+        problems.append(f"{found.bad:,} messages not used (their columns are no numbers)")
+    offset_s = found.utc_offset_s()
+    tables: dict[Kind, Table] = {}
+    for kind, rows in ((Kind.GPS, found.gps), (Kind.IMU, found.imu)):
+        if rows:
+            tables[kind] = _table(rows, offset_s)
+    return TableLog(
+        path, "dataflash", [found.name or path.stem[:ID_MAX]], tables, problems=problems, bad_rows=found.bad
+    )
+
+
+class _Found:
+    """What is in a log, in the order of the file."""
+
+    def __init__(self, reader: Any) -> None:
+        self.imu: list[Row] = []
+        self.gps: list[Row] = []
+        self.bad = 0
+        self.name = ""
+        self._utc: list[float] = []
+        while (message := reader.recv_match(type=["IMU", "GPS", "GPA", "PARM"])) is not None:
+            kind = message.get_type()
+            try:
+                if kind == "PARM":
+                    if message.Name in ("SYSID_THISMAV", "MAV_SYSID"):
+                        self.name = f"mav{int(message.Value)}"
+                elif getattr(message, "I", 0) != 0:
+                    continue
+                elif kind == "GPA":
+                    # written right behind the GPS message of the same moment
+                    self._add_accuracy(message)
+                elif kind == "GPS":
+                    self._add_gps(message)
+                else:
+                    values = {field: float(getattr(message, name)) for field, name in _IMU.items()}
+                    self.imu.append({"t": message.TimeUS / 1e6, **values})
+            except (AttributeError, TypeError, ValueError, OverflowError):
+                self.bad += 1
+
+    def _add_gps(self, message: Any) -> None:
+        row = {field: float(getattr(message, name)) for field, name in _GPS.items() if hasattr(message, name)}
+        row["t"] = message.TimeUS / 1e6
+        if row["fix"] < _FIX_2D and not (row["lat"] or row["lon"]):
+            del row["lat"], row["lon"], row["alt_m"]  # there never was a fix
+        speed_ms, course = float(message.Spd), math.radians(float(message.GCrs))
+        row |= {"gps_vx": speed_ms * math.cos(course), "gps_vy": speed_ms * math.sin(course)}
+        self.gps.append(row)
+        if message.GWk > 0:
+            self._utc.append(utc_s(int(message.GWk), int(message.GMS)) - row["t"])
+
+    def _add_accuracy(self, message: Any) -> None:
+        if self.gps and self.gps[-1]["t"] == message.TimeUS / 1e6:
+            self.gps[-1] |= {"eph": float(message.HAcc), "epv": float(message.VAcc)}
+
+    def utc_offset_s(self) -> float:
+        """Unix time at boot; 0 if it was never known."""
+        return float(np.median(self._utc)) if self._utc else 0.0
+
+
+def utc_s(week: int, milliseconds: int) -> float:
+    """Unix time from GPS week and the milliseconds in it."""
+    gps_s = GPS_EPOCH_S + WEEK_S * week + milliseconds / 1e3
+    return gps_s - next(leap_s for since, leap_s in LEAPS if gps_s - leap_s >= since)
+
+
+def _table(rows: list[Row], offset_s: float) -> Table:
+    columns: dict[str, list[float]] = defaultdict(list)
+    names = sorted(set[str]().union(*rows) - {"t"})
+    for row in rows:
+        for name in names:
+            columns[name].append(row.get(name, math.nan))
+    t = np.array([row["t"] for row in rows]) + offset_s
+    return t, np.zeros(len(rows), np.int32), {name: np.array(values) for name, values in columns.items()}

@@ -1,0 +1,109 @@
+"""PX4 flight logs, `.ulg`, read with pyulog (extra `px4`): the IMU and the GPS receiver as the autopilot heard them.
+
+    sensor_combined        IMU: gyro_rad, accelerometer_m_s2 (body axes forward, right, down)
+    vehicle_gps_position   GPS: position, velocity (north, east, down), fix_type, satellites_used, hdop, eph, epv;
+    or sensor_gps          whichever of the two was logged more often
+
+Times are the autopilot's microseconds since boot. If the receiver knew UTC, samples are in Unix time, otherwise they
+count from boot. Before PX4 1.14 positions are integers of 1e-7 degrees and millimetres, since then degrees and metres.
+The vehicle is called after the autopilot's serial number, or after the file where the log has none (simulation).
+
+Nothing that the autopilot estimated is read: no attitude, no fused position.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from watchkeeper.streams.adapters.table import Table, TableLog
+from watchkeeper.streams.batch import F8
+from watchkeeper.streams.logs.source import LogError
+from watchkeeper.streams.messages import ID_MAX, Kind
+
+IMU, GPS = "sensor_combined", ("vehicle_gps_position", "sensor_gps")
+_AXES = "xyz"
+# Our field: what it may be called, and what one unit of it is.
+_POSITION: dict[str, tuple[tuple[str, float], ...]] = {
+    "lat": (("latitude_deg", 1.0), ("lat", 1e-7)),
+    "lon": (("longitude_deg", 1.0), ("lon", 1e-7)),
+    "alt_m": (("altitude_msl_m", 1.0), ("alt", 1e-3)),
+}
+_RECEIVER = {"fix": "fix_type", "sats": "satellites_used", "hdop": "hdop", "eph": "eph", "epv": "epv"}
+_VELOCITY = {"gps_vx": "vel_n_m_s", "gps_vy": "vel_e_m_s", "gps_vz": "vel_d_m_s"}
+
+
+def open_ulog(path: Path) -> TableLog:
+    """A flight log. Raises LogError."""
+    try:
+        from pyulog import ULog  # noqa: PLC0415
+    except ModuleNotFoundError as error:
+        raise LogError(path, 'a PX4 log needs pyulog: pip install "watchkeeper[px4]"') from error
+    try:
+        log = ULog(os.fspath(path), [IMU, *GPS])
+    # pyulog raises whatever its parsing runs into, and TypeError for a file that is none
+    except Exception as error:
+        raise LogError(path, f"not a PX4 log, or damaged: {error}") from error
+    topics = _topics(log)
+    gps = max((topics[name] for name in GPS if name in topics), key=lambda t: len(t["timestamp"]), default=None)
+    if IMU not in topics and gps is None:
+        raise LogError(path, f"no {IMU}, no {' or '.join(GPS)}: neither IMU nor GPS was logged")
+    offset_s = _utc_offset_s(gps) if gps is not None else 0.0
+    tables: dict[Kind, Table] = {}
+    if gps is not None:
+        tables[Kind.GPS] = _table(gps, offset_s, _gps(gps))
+    if IMU in topics:
+        tables[Kind.IMU] = _table(topics[IMU], offset_s, _imu(topics[IMU]))
+    problems = ["the log is damaged: what could be read was read"] if log.file_corruption else []
+    return TableLog(path, "ulog", [_name(log, path)], tables, problems=problems)
+
+
+def _topics(log: Any) -> dict[str, dict[str, F8]]:
+    """The first instance of each topic."""
+    return {
+        data.name: data.data for data in reversed(log.data_list) if data.multi_id == 0 and len(data.data["timestamp"])
+    }
+
+
+def _name(log: Any, path: Path) -> str:
+    uuid = str(log.msg_info_dict.get("sys_uuid", ""))
+    return f"px4-{uuid[-12:]}" if uuid.strip("0") else path.name.removesuffix(".ulg")[:ID_MAX]
+
+
+def _utc_offset_s(gps: Mapping[str, F8]) -> float:
+    """Unix time at boot; 0 if the receiver never knew it."""
+    utc_us = gps.get("time_utc_usec", np.zeros(0))
+    known = utc_us > 0
+    if not known.any():
+        return 0.0
+    # integers of 64 bits: as floats they would lose microseconds
+    apart_us = utc_us[known].astype(np.int64) - gps["timestamp"][known].astype(np.int64)
+    return float(np.median(apart_us)) / 1e6
+
+
+def _table(topic: Mapping[str, F8], offset_s: float, fields: dict[str, F8]) -> Table:
+    t = topic["timestamp"].astype(np.float64) / 1e6 + offset_s
+    return t, np.zeros(len(t), np.int32), fields
+
+
+def _imu(topic: Mapping[str, F8]) -> dict[str, F8]:
+    fields = {f"imu_a{axis}": topic[f"accelerometer_m_s2[{i}]"] for i, axis in enumerate(_AXES)}
+    return fields | {f"imu_w{axis}": topic[f"gyro_rad[{i}]"] for i, axis in enumerate(_AXES)}
+
+
+def _gps(topic: Mapping[str, F8]) -> dict[str, F8]:
+    fields = {name: topic[column].astype(np.float64) for name, column in _RECEIVER.items() if column in topic}
+    for name, choices in _POSITION.items():
+        for column, unit in choices:
+            if column in topic:
+                fields[name] = topic[column] * unit
+                break
+    valid = topic.get("vel_ned_valid", np.ones(len(topic["timestamp"]))) != 0
+    for name, column in _VELOCITY.items():
+        if column in topic:
+            fields[name] = np.where(valid, topic[column], np.nan)
+    return fields

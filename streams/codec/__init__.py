@@ -1,0 +1,1 @@
+"""Payloads to batches and back, and the reference page of the messages."""

@@ -1,0 +1,121 @@
+"""docs/messages.md from the schema: `python -m watchkeeper.streams.codec.reference > docs/messages.md`."""
+
+from __future__ import annotations
+
+from watchkeeper.config.schema import Limits, Topics
+from watchkeeper.streams.messages import FIELDS, ID_MAX, Drop, Kind
+
+INTRO = """# Messages
+
+Generated from `streams/messages.py` by `make docs`; edit that file, not this one.
+
+## In: one sample per message
+
+Topic `{telemetry}/<kind>/<id>`, payload a MessagePack map or, when its first byte is `{{`, a JSON object with `t`
+(Unix seconds, or seconds of a simulation) and the fields below. `id` may be repeated in the payload and must then
+agree with the topic. `via` names the gateway a sample came through, `callsign` is shown to people. Fields that are
+missing, null or NaN are absent; fields not listed here are ignored. Ids have at most {id_max} printable characters;
+in topics `/ + # ~ %` and blanks are percent-encoded.
+
+    mosquitto_pub -t {telemetry}/adsb/4ca7b3 -m \\
+      '{{"t": 1700000000, "lat": 50.03, "lon": 8.57, "alt_ft": 35000, "gs_kt": 450, "trk_deg": 90, "vs_fpm": 0}}'
+
+## In: frames
+
+Topic `{telemetry}/<kind>`, a map `{{"v": 1, "id": [...], "t": ..., "<field>": ...}}`. Each field is a column with one
+value per id: MessagePack bin of little-endian f8 (or f4), or a list of numbers (which is what JSON has). `t` is one
+number for all, or a column. `via` is one name or a list. A frame of 100 samples costs about as much as three single
+messages.
+
+## Streams
+"""
+
+OUTRO = """
+## What is refused
+
+Nothing bad stops the stream. Each refused payload or sample is counted in
+`watchkeeper_drops_total{{stream, reason}}`, and payloads go (rate-limited) to `{output}/deadletter` with topic, reason
+and the first bytes.
+
+| reason | when |
+|---|---|
+{reasons}
+
+## Out
+
+| topic | payload |
+|---|---|
+| `{output}/alarm/<kind>/<subject>` | one step of an alarm's life; QoS 1, retained while active |
+| `{output}/incident/<id>` | alarms with one cause, as an alarm event of kind `incident`; QoS 1, retained while open |
+| `{output}/ping/<gateway>` | `{{"t"}}`, our wall clock, every `diagnosis.ping_s`; QoS 0 |
+| `{output}/status` | `{{"state": "online"}}` or `offline` (also the last will); retained |
+| `{output}/deadletter` | `{{"topic", "reason", "size", "payload"}}` of a refused payload; QoS 0, rate-limited |
+
+An alarm event (a pair's subject is `<a>~<b>` with a < b):
+
+| field | meaning |
+|---|---|
+| `id` | stable through the alarm's whole life, over restarts too: derives from kind, subjects and onset |
+| `kind` | `conflict`, `los`, `gps_imu`, `kinematics`, `gnss_interference`, `link`, `silence`, `incident` |
+| `state` | `raised`, `updated` (worse, or fresh evidence after `alarms.update_s`), `cleared` |
+| `severity` | `advisory`, `caution`, `warning` |
+| `subjects` | one vehicle id, two in order, or the name of a place |
+| `t` | event time of this step; `t_onset`, `t_raised`, `t_cleared` (null until then) likewise |
+| `score`, `threshold` | what was measured and what it was held against |
+| `evidence` | numbers with units in their names, `causes` where a detector names them, `cleared_by` at the end |
+| `diagnosis` | null, or what is wrong and where: `type`, `location`, `confidence`, `evidence`, `alternatives` |
+
+## Gateways that answer
+
+A ping on `{output}/ping/<gateway>` is answered by a sample of the stream `link` about the gateway itself, with the
+ping's `t` as `echo_t`. We fill in `rtt_s` when it arrives:
+
+    {telemetry}/link/gw-1   {{"t": 1700000000.2, "echo_t": 1700000000.1, "load": 0.3}}
+
+A gateway that knows more may say so, every few seconds or when it is pinged: one `link` sample per vehicle about its
+port. The broker's host may do the same for gateways, and a vehicle for its sensors (id `<vehicle>/gps`).
+
+    {telemetry}/link/uav-3  {{"t": 1700000000.2, "carrier": 1, "heard": 0.0, "filtered": 0, "errors": 0, "backlog_s": 0,
+                            "rtt_s": 0.04}}
+
+Nothing of this is required. Without it the diagnosis cannot tell some faults apart, and its confidence says so.
+"""
+
+REASONS = {
+    Drop.TOPIC: "the topic names no stream",
+    Drop.SIZE: "a single sample over `limits.max_sample_bytes` ({sample}), or a frame over `limits.max_payload_bytes`",
+    Drop.SYNTAX: "neither JSON nor MessagePack",
+    Drop.DEPTH: "nested too deeply",
+    Drop.TYPE: "a field of the wrong type",
+    Drop.ID: "an id that is empty, too long, not printable, or not the topic's",
+    Drop.MISSING: "`t` or a required field is absent",
+    Drop.FINITE: "an infinite number",
+    Drop.RANGE: "a number outside its field's range",
+    Drop.TIME: "`t` is not a number or not between 0 and the year 2100",
+    Drop.FRAME: "columns of a frame do not fit its ids, or another version",
+    Drop.LATE: "older than a tick that has run already (`time.lateness_s`)",
+    Drop.DUPLICATE: "the same vehicle, stream and time again",
+    Drop.TIME_JUMP: "its clock is far from everyone else's (`time.max_jump_s`)",
+    Drop.FLEET_FULL: "more vehicles than `fleet.max_vehicles`",
+    Drop.QUEUE_FULL: "input faster than the daemon (`limits.queue_messages`, `limits.pending_samples`)",
+}
+
+
+def reference_markdown() -> str:
+    """The whole page."""
+    topics, limits = Topics(), Limits()
+    parts = [INTRO.format(telemetry=topics.telemetry, id_max=ID_MAX)]
+    for kind in Kind:
+        parts.append(f"\n### {kind.word}\n\n| field | unit | range | required | meaning |\n|---|---|---|---|---|")
+        for f in FIELDS[kind]:
+            needed = "yes" if f.required else ""
+            parts.append(f"| `{f.name}` | {f.unit or '-'} | {f.lo:g} to {f.hi:g} | {needed} | {f.doc} |")
+        if kind is Kind.GPS:
+            parts.append("\nEither `gps_x` and `gps_y` or `lat` and `lon` must be there.")
+    reasons = "\n".join(f"| `{r}` | {REASONS[r].format(sample=limits.max_sample_bytes)} |" for r in Drop.ALL)
+    parts.append(OUTRO.format(telemetry=topics.telemetry, output=topics.output, reasons=reasons))
+    return "\n".join(parts)
+
+
+if __name__ == "__main__":
+    print(reference_markdown(), end="")

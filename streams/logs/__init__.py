@@ -1,0 +1,1 @@
+"""Recorded logs: .wklog, CSV, and how a file's format is told."""

@@ -1,0 +1,225 @@
+"""The pump with a clock that the test steps: order, bounds, slices, and time that goes on without messages."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable
+
+import msgspec
+import numpy as np
+import pytest
+
+from watchkeeper.config.loader import load
+from watchkeeper.config.schema import Config
+from watchkeeper.daemon.intake import pump as pump_module
+from watchkeeper.daemon.intake.deadletter import DeadLetters
+from watchkeeper.daemon.intake.pump import Intake, Pump
+from watchkeeper.daemon.reload import merge
+from watchkeeper.detectors.alarms.events import AlarmEvent
+from watchkeeper.detectors.engine.pipeline import Pipeline
+from watchkeeper.streams.codec.encode import encode_frame, frame_topic
+from watchkeeper.streams.messages import FIELDS, Kind
+
+CONFIG = load(
+    None,
+    env={},
+    overrides={
+        "fleet": {"max_vehicles": 100},
+        "time": {"lateness_s": 0.0, "idle_timeout_s": 2.0},
+        "detectors": {"conflict": {"max_pairs": 1000}, "silence": {"factor": 2.0}},
+        "diagnosis": {"enabled": False},
+    },
+)
+
+
+class Setup:
+    def __init__(self, config: Config = CONFIG) -> None:
+        self.now_s = 1000.0
+        self.events: list[tuple[AlarmEvent, float | None]] = []
+        self.intake = Intake(config.limits.queue_messages, now=lambda: self.now_s)
+        self.letters = DeadLetters(config.topics)
+        self.pipeline = Pipeline(config)
+        self.pump = Pump(config, self.pipeline, self.intake, self.letters, self._submit, now=lambda: self.now_s)
+
+    def _submit(self, events: list[AlarmEvent], arrived_s: float | None) -> None:
+        self.events += [(event, arrived_s) for event in events]
+
+    def fix(self, name: str, t: float) -> None:
+        payload = {"t": t, "gps_x": 0, "gps_y": 0, "gps_z": 0}
+        self.intake.put(f"telemetry/gps/{name}", json.dumps(payload).encode())
+
+    async def settle(self) -> None:
+        await asyncio.wait_for(self.pump._drain(), 5.0)
+
+
+def in_loop(work: Callable[[], object]) -> None:
+    async def main() -> None:
+        await work()  # type: ignore[misc]
+
+    asyncio.run(main())
+
+
+def test_a_full_queue_drops_the_oldest_and_counts_them() -> None:
+    intake = Intake(100)
+    for i in range(250):
+        intake.put("t", str(i).encode())
+    assert (len(intake), intake.dropped, intake.received) == (100, 150, 250)
+    assert intake.take()[1] == b"150"
+    assert intake.dropped == 150
+
+
+def test_large_payloads_fill_the_queue_by_their_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pump_module, "QUEUE_BYTES", 1000)
+    intake = Intake(100)
+    for i in range(20):
+        intake.put("t", bytes([i]) * 300)
+    assert (len(intake), intake.dropped) == (3, 17)
+    assert intake.take()[1][0] == 17
+    # one that is larger than the whole queue is still let through, to be refused by name
+    intake.put("t", bytes(5000))
+    assert len(intake) == 1
+
+
+def test_messages_are_judged_in_order_and_events_carry_the_arrival_of_their_slice() -> None:
+    setup = Setup()
+
+    async def work() -> None:
+        for t in range(10):
+            setup.fix("quiet", 100.0 + t)
+            setup.fix("busy", 100.0 + t)
+        for t in range(10, 20):
+            setup.now_s += 1.0
+            setup.fix("busy", 100.0 + t)
+            await setup.settle()
+
+    in_loop(work)
+    [(event, arrived_s)] = setup.events
+    assert (event.kind, event.subjects, event.state) == ("silence", ("quiet",), "raised")
+    # the busy drone's fix that closed the tick, one wall second per fix
+    assert arrived_s == 1000.0 + event.t - 108.0
+    assert setup.pipeline.samples["gps"] == 30
+
+
+def test_garbage_among_good_messages_changes_nothing_and_is_counted() -> None:
+    setup = Setup()
+
+    async def work() -> None:
+        for t in range(5):
+            setup.fix("a", 100.0 + t)
+            setup.intake.put("telemetry/gps/a", b"\xc1garbage")
+            setup.intake.put("telemetry/other/a", b"{}")
+        await setup.settle()
+
+    in_loop(work)
+    assert setup.pipeline.samples["gps"] == 5
+    assert sum(setup.letters.counts.values()) == 10
+
+
+def test_a_huge_frame_lets_others_take_their_turn() -> None:
+    setup = Setup()
+    rows = 5 * pump_module.FEED_SAMPLES
+    turns = 0
+
+    async def work() -> None:
+        nonlocal turns
+        ids = [f"v{i}" for i in range(50)]
+        data = np.full((len(FIELDS[Kind.GPS]), rows), np.nan)
+        data[:3] = 0.0
+        t = 100.0 + np.repeat(np.arange(rows // 50), 50) * 0.01
+        setup.intake.put(frame_topic(CONFIG.topics, Kind.GPS), encode_frame(Kind.GPS, ids * (rows // 50), t, data))
+        draining = asyncio.create_task(setup.settle())
+        while not draining.done():
+            turns += 1
+            await asyncio.sleep(0)
+
+    in_loop(work)
+    assert setup.pipeline.samples["gps"] == rows
+    assert turns >= 5
+
+
+@pytest.mark.parametrize("connected", [True, False])
+def test_silence_is_noticed_by_the_wall_clock_only_while_we_can_hear(connected: bool) -> None:
+    setup = Setup()
+
+    async def work() -> None:
+        setup.pump.online(connected)
+        for t in range(10):
+            setup.fix("a", 100.0 + t)
+        await setup.settle()
+        setup.now_s += 1.9
+        setup.pump._idle()
+        assert not setup.events
+        setup.now_s += 60.0
+        setup.pump._idle()
+
+    in_loop(work)
+    raised = [(e.kind, arrived_s) for e, arrived_s in setup.events if e.state == "raised"]
+    assert raised == ([("silence", None)] if connected else [])
+
+
+def test_after_a_reconnect_silence_counts_from_the_reconnect() -> None:
+    setup = Setup()
+
+    async def work() -> None:
+        setup.pump.online(True)
+        for t in range(10):
+            setup.fix("a", 100.0 + t)
+        await setup.settle()
+        setup.pump.online(False)
+        setup.now_s += 3600.0
+        setup.pump.online(True)
+        setup.pump._idle()
+        # what the broker kept for us while we were away is not late
+        for t in range(10, 20):
+            setup.fix("a", 100.0 + t)
+        await setup.settle()
+
+    in_loop(work)
+    assert not setup.events
+    assert setup.pipeline.samples["gps"] == 20
+    assert not setup.pipeline.drops
+
+
+def test_stop_judges_what_has_arrived_and_then_everything_up_to_the_newest_sample() -> None:
+    config = msgspec.structs.replace(CONFIG, time=msgspec.structs.replace(CONFIG.time, lateness_s=60.0))
+    setup = Setup(config)
+
+    async def work() -> None:
+        running = asyncio.create_task(setup.pump.run())
+        await asyncio.sleep(0)
+        for t in range(30):
+            setup.fix("busy", 100.0 + t)
+            if t < 10:
+                setup.fix("quiet", 100.0 + t)
+        setup.pump.stop()
+        setup.fix("after", 500.0)
+        await asyncio.wait_for(running, 5.0)
+
+    in_loop(work)
+    assert [e.subjects for e, _ in setup.events if e.state == "raised"] == [("quiet",)]
+    assert len(setup.intake) == 1
+
+
+def test_a_reload_takes_thresholds_and_names_what_needs_a_restart() -> None:
+    wanted = {
+        "detectors": {"silence": {"min_silence_s": 9.0, "enabled": False}, "gps_imu": {"threshold": 7.0}},
+        "time": {"tick_s": 0.5, "idle_timeout_s": 4.0},
+        "broker": {"url": "mqtt://elsewhere:1883", "password": "secret"},
+        "log": {"level": "debug"},
+    }
+    old = load(None, env={})
+    config, changed, waiting = merge(old, load(None, env={}, overrides=wanted))
+    assert set(changed) == {
+        "detectors.silence.min_silence_s", "detectors.gps_imu.threshold", "time.idle_timeout_s", "log.level",
+    }  # fmt: skip
+    assert set(waiting) == {"detectors.silence.enabled", "time.tick_s", "broker.url", "broker.password"}
+    assert config.detectors.silence.min_silence_s == 9.0
+    assert config.detectors.silence.enabled
+    assert config.broker == old.broker
+    assert config.time.tick_s == old.time.tick_s
+
+
+def test_a_reload_of_the_same_file_changes_nothing() -> None:
+    old = load(None, env={})
+    assert merge(old, old) == (old, [], [])

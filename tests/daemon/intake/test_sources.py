@@ -1,0 +1,255 @@
+"""Live sources: real connections, and dump1090 from Debian as the receiver at the other end."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import math
+import os
+import shutil
+import subprocess
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+import pytest
+from aiohttp import web
+from pymavlink import mavutil
+from pymavlink.dialects.v20 import ardupilotmega as dialect
+
+from watchkeeper.config.schema import DEFAULT, Broker, Config, Source
+from watchkeeper.daemon.background import end
+from watchkeeper.daemon.demo.broker import free_port
+from watchkeeper.daemon.intake.sources import LiveSource
+from watchkeeper.streams.codec.decode import Decoder
+from watchkeeper.streams.messages import COLUMN, Kind
+
+from where import SAMPLES
+
+# reconnects at once: nobody is there who could be stormed
+CONFIG: Config = msgspec.structs.replace(DEFAULT, broker=Broker(reconnect_min_s=0.05, reconnect_max_s=0.1))
+LINE = b"MSG,3,1,1,4CA7B3,1,2024/03/01,12:00:00.500,2024/03/01,12:00:00.500,,35000,,,%.2f,-0.5,,,0,0,0,0\n"
+FRAMES = SAMPLES / "rs1090/full_flight_short.jsonl"
+
+
+class Heard:
+    """What a source puts into the intake, decoded as the daemon does."""
+
+    def __init__(self) -> None:
+        self._decoder = Decoder(CONFIG.topics, CONFIG.limits, lambda *_: pytest.fail("a frame of our own was refused"))
+        self.places: list[tuple[str, float, float, float]] = []
+
+    def put(self, topic: str, payload: bytes) -> None:
+        self._decoder.add(topic, payload)
+        batch = self._decoder.take()
+        assert batch is not None
+        cols, column = batch.kinds[Kind.ADSB], COLUMN[Kind.ADSB]
+        for i, vid in enumerate(cols.vid.tolist()):
+            lat, lon, alt = (float(cols.data[column[name], i]) for name in ("lat", "lon", "alt_ft"))
+            self.places.append((batch.ids[vid], lat, lon, alt))
+
+
+@asynccontextmanager
+async def listening(source: Source) -> AsyncIterator[tuple[LiveSource, Heard]]:
+    heard = Heard()
+    live = LiveSource(source, CONFIG, heard.put)
+    task = asyncio.create_task(live.run())
+    try:
+        yield live, heard
+    finally:
+        await end(task)
+
+
+async def until(done: Callable[[], bool], seconds: float = 20.0) -> None:
+    async with asyncio.timeout(seconds):
+        while not done():
+            await asyncio.sleep(0.02)
+
+
+def test_a_stream_that_breaks_is_connected_to_again_and_half_a_line_is_forgotten() -> None:
+    async def scenario() -> None:
+        visits = 0
+
+        async def receiver(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            nonlocal visits
+            visits += 1
+            writer.write(LINE % (50 + visits) + LINE[:30])
+            await writer.drain()
+            writer.close()
+
+        server = await asyncio.start_server(receiver, "127.0.0.1", 0)
+        port = server.sockets[0].getsockname()[1]
+        async with listening(Source(type="sbs", url=f"tcp://127.0.0.1:{port}", via="roof")) as (live, heard):
+            await until(lambda: len(heard.places) >= 3)
+            assert [place[1] for place in heard.places[:3]] == [51.0, 52.0, 53.0]
+            assert live.refused.total() == 0
+            assert live.samples >= 3
+        server.close()
+
+    asyncio.run(scenario())
+
+
+def test_nobody_there_is_tried_again_until_somebody_is() -> None:
+    async def scenario() -> None:
+        port = free_port()
+        async with listening(Source(type="sbs", url=f"tcp://127.0.0.1:{port}")) as (live, heard):
+            await asyncio.sleep(0.3)
+            assert not live.connected
+
+            async def receiver(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+                writer.write(LINE % 50)
+                await writer.drain()
+
+            server = await asyncio.start_server(receiver, "127.0.0.1", port)
+            await until(lambda: bool(heard.places))
+            assert live.connected
+            server.close()
+
+    asyncio.run(scenario())
+
+
+def test_documents_are_fetched_again_and_again(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        looks = 0
+
+        def look() -> bytes:
+            nonlocal looks
+            looks += 1
+            craft = {"hex": "4ca7b3", "lat": 50.0 + looks, "lon": 1.0, "seen_pos": 0.0, "alt_baro": 30000}
+            return json.dumps({"now": 1000.0 + looks, "aircraft": [craft]}).encode()
+
+        async def answer(_request: web.Request) -> web.Response:
+            if looks == 2:  # a receiver that stumbles once
+                look()
+                return web.Response(status=503)
+            return web.Response(body=look())
+
+        app = web.Application()
+        app.router.add_get("/data/aircraft.json", answer)
+        runner = web.AppRunner(app)
+        await runner.setup()
+        port = free_port()
+        await web.TCPSite(runner, "127.0.0.1", port).start()
+        url = f"http://127.0.0.1:{port}/data/aircraft.json"
+        async with listening(Source(type="readsb", url=url, period_s=0.1)) as (_, heard):
+            await until(lambda: len(heard.places) >= 4)
+            assert [place[1] for place in heard.places[:4]] == [51.0, 52.0, 54.0, 55.0]
+        await runner.cleanup()
+
+        file = tmp_path / "aircraft.json"
+        file.write_bytes(look())
+        async with listening(Source(type="readsb", url=file.as_uri(), period_s=0.1)) as (_, heard):
+            await until(lambda: len(heard.places) == 1)
+            file.write_bytes(look())
+            await until(lambda: len(heard.places) == 2)
+
+    asyncio.run(scenario())
+
+
+# -- dump1090 -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Dump1090:
+    """A running receiver without a radio: frames go in on one port, every format comes out on another."""
+
+    raw_in: int
+    avr: int
+    sbs: int
+    beast: int
+    json_dir: Path
+
+
+@pytest.fixture
+def dump1090(tmp_path: Path) -> Iterator[Dump1090]:
+    program = shutil.which("dump1090-mutability")
+    if program is None:
+        pytest.skip("no dump1090-mutability: apt install dump1090-mutability")
+    running = Dump1090(free_port(), free_port(), free_port(), free_port(), tmp_path)
+    process = subprocess.Popen(
+        [program, "--net-only", "--quiet", "--net-bind-address", "127.0.0.1", "--net-ri-port", str(running.raw_in),
+         "--net-ro-port", str(running.avr), "--net-sbs-port", str(running.sbs), "--net-bo-port", str(running.beast),
+         "--net-bi-port", str(free_port()), "--write-json", str(tmp_path), "--write-json-every", "0.5"],
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    try:
+        yield running
+    finally:
+        process.terminate()
+        process.wait(10)
+
+
+def flight(count: int) -> tuple[list[bytes], list[tuple[float, float]]]:
+    """Frames of a real flight in the air, and the positions that rs1090 made of them."""
+    if not FRAMES.exists():
+        pytest.skip(f"no {FRAMES}: run `make data`")
+    frames, places = [], []
+    for line in FRAMES.read_text().splitlines():
+        message = json.loads(line)
+        if message["df"] == "17" and message.get("bds") in ("05", "09"):
+            frames.append(b"*" + message["frame"].encode() + b";\n")
+            if "latitude" in message:
+                places.append((message["latitude"], message["longitude"]))
+        if len(frames) == count:
+            break
+    return frames, places
+
+
+@pytest.mark.parametrize("kind", ["sbs", "beast", "avr", "readsb"])
+def test_dump1090_as_the_receiver(dump1090: Dump1090, kind: str) -> None:
+    frames, places = flight(150)
+    urls = {
+        "sbs": f"tcp://127.0.0.1:{dump1090.sbs}",
+        "beast": f"tcp://127.0.0.1:{dump1090.beast}",
+        "avr": f"tcp://127.0.0.1:{dump1090.avr}",
+        "readsb": (dump1090.json_dir / "aircraft.json").as_uri(),
+    }
+
+    async def scenario() -> None:
+        async with listening(Source(type=kind, url=urls[kind], period_s=0.2)) as (live, heard):  # type: ignore[arg-type]
+            await asyncio.sleep(0.5)
+            _, writer = await asyncio.open_connection("127.0.0.1", dump1090.raw_in)
+            for frame in frames:
+                writer.write(frame)
+                await writer.drain()
+                await asyncio.sleep(0.03)  # as on the air: dump1090 looks at the time between two halves
+            await until(lambda: len(heard.places) >= (3 if kind == "readsb" else 20))
+            assert live.connected
+            writer.close()
+            for name, lat, lon, alt_ft in heard.places:
+                assert name == "393322"
+                off_deg = min(math.hypot(lat - y, lon - x) for y, x in places)
+                assert off_deg < 1e-4  # SBS has five digits
+                assert 0 < alt_ft < 20_000
+
+    asyncio.run(scenario())
+
+
+# -- a vehicle ------------------------------------------------------------------------------------------------------
+
+
+def test_a_vehicle_over_udp_and_over_a_cable() -> None:
+    async def heard_over(url: str, send: Callable[[bytes], object]) -> None:
+        kinds: list[str] = []
+        live = LiveSource(Source(type="mavlink", url=url), CONFIG, lambda topic, _payload: kinds.append(topic))
+        task = asyncio.create_task(live.run())
+        mav = dialect.MAVLink(None, srcSystem=1)
+        try:
+            async with asyncio.timeout(20):
+                while len(kinds) < 3:
+                    send(dialect.MAVLink_raw_imu_message(1_000_000, 0, 0, -1000, 0, 0, 0, 0, 0, 0).pack(mav))
+                    await asyncio.sleep(0.05)
+        finally:
+            await end(task)
+        assert set(kinds) == {"telemetry/imu"}
+
+    port = free_port()
+    udp = mavutil.mavudp(f"127.0.0.1:{port}", input=False)
+    asyncio.run(heard_over(f"udp://127.0.0.1:{port}", udp.write))
+    udp.close()
+    ours, theirs = os.openpty()
+    asyncio.run(heard_over(f"serial://{os.ttyname(theirs)}?baud=115200", lambda data: os.write(ours, data)))
+    os.close(ours)
+    os.close(theirs)

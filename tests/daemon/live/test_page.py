@@ -1,0 +1,286 @@
+"""The live page in a real browser, on a real daemon and a real broker: what a person at the screen sees and does."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import threading
+import time
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+
+from watchkeeper.config.schema import DEFAULT
+from watchkeeper.streams.codec.encode import encode_batch
+from watchkeeper.streams.simulate import simulate
+
+CONFIG = """
+[broker]
+url = "{url}"
+client_id = "{name}"
+[time]
+lateness_s = 0
+idle_timeout_s = 3600
+[http]
+port = 0
+[fleet]
+max_vehicles = 3000
+[sinks]
+state_dir = "{state_dir}"
+terminal = false
+"""
+DESKTOP, PHONE = {"width": 1440, "height": 900}, {"width": 390, "height": 844}
+PATIENCE_S = 30.0
+# When each alarm's row appeared, by the browser's clock, which is this machine's.
+STOPWATCH = """() => {
+  window.appeared = {};
+  new MutationObserver(() => {
+    for (const row of document.querySelectorAll('.alarm')) window.appeared[row.dataset.id] ??= Date.now() / 1000;
+  }).observe(document.getElementById('alarms'), {childList: true});
+}"""
+
+
+class Screen:
+    """A page, with everything that it complained about."""
+
+    def __init__(self, browser: Any, url: str, theme: str, size: dict[str, int], motion: str) -> None:
+        self.context = browser.new_context(viewport=size, color_scheme=theme, reduced_motion=motion)
+        self.page = self.context.new_page()
+        self.complaints: list[str] = []
+        self.page.on("console", lambda m: self.complaints.append(m.text) if m.type in ("error", "warning") else None)
+        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        self.page.on("request", lambda r: self.complaints.append(r.url) if not r.url.startswith(url) else None)
+        self.page.goto(url)
+
+    def see(self, expression: str, what: Callable[[Any], bool] = bool) -> Any:
+        """The first value of this expression that is as wanted; the page's policy forbids Playwright's own waiting."""
+        end = time.monotonic() + PATIENCE_S
+        while not what(found := self.page.evaluate(expression)):
+            assert time.monotonic() < end, f"{expression}: {found!r}"
+            time.sleep(0.02)
+        return found
+
+    def row(self, kind: str) -> Any:
+        return self.page.locator(".alarm", has=self.page.locator(".kind", has_text=kind)).first
+
+    def classes(self, kind: str) -> str:
+        return f"document.querySelector('.alarm:has(.kind)[data-id=\"{self.id_of(kind)}\"]').className"
+
+    def id_of(self, kind: str) -> str:
+        return str(self.row(kind).get_attribute("data-id"))
+
+
+KEEP_MOVING = """() => {
+  let n = 0;
+  const step = () => {
+    watchkeeper.map.view.pan(n++ % 400 < 200 ? 1 : -1, 0);
+    requestAnimationFrame(step);
+  };
+  step();
+}"""
+
+
+@pytest.fixture
+def watch(daemon: Any, broker: Any, wait_for: Any, tmp_path: Path) -> str:
+    """The address of a daemon that is connected."""
+    config = tmp_path / "wk.toml"
+    config.write_text(CONFIG.format(url=broker.url, name=tmp_path.name, state_dir=tmp_path / "state"))
+    process = daemon(config)
+    wait_for(lambda: "connected to the broker" in process.log, 120.0)
+    found = re.search(r"url=(http://\S+)", process.log)
+    assert found is not None
+    return found[1]
+
+
+@pytest.fixture
+def screen(browser: Any, watch: str) -> Iterator[Callable[..., Screen]]:
+    opened: list[Screen] = []
+
+    def start(theme: str = "dark", size: dict[str, int] = DESKTOP, motion: str = "reduce") -> Screen:
+        opened.append(Screen(browser, watch, theme, size, motion))
+        opened[-1].see("window.watchkeeper?.newest !== null")
+        return opened[-1]
+
+    yield start
+    for each in opened:
+        each.context.close()
+        assert each.complaints == []
+
+
+def test_a_conflict_appears_within_a_second_is_acknowledged_and_clears(
+    screen: Any, listener: Any, wait_for: Any
+) -> None:
+    one, other = screen(), screen("light", PHONE)
+    one.page.evaluate(STOPWATCH)
+    listener.aircraft(1000, 1012)
+    (alarm,) = wait_for(lambda: [a for a in listener.alarms("raised") if a["kind"] == "conflict"])
+    told_s = time.time()
+    appeared_s = one.see(f"appeared['{alarm['id']}']")
+    print(f"on the page {appeared_s - told_s:+.3f} s after the alarm was heard on MQTT")
+    assert appeared_s - told_s < 1.0
+    # the pair is in the picture, with its closest approach
+    one.see("watchkeeper.newest.columns.pair_a.length === 1")
+    assert one.page.evaluate("watchkeeper.newest.columns.pair_dcpa_nm[0]") == pytest.approx(0.0, abs=0.1)
+    assert "east × west" in one.row("conflict").inner_text()
+
+    before = listener.retained()
+    one.row("conflict").locator(".ack").click()
+    one.see(one.classes("conflict"), lambda found: "acked" in found)
+    other.see(other.classes("conflict"), lambda found: "acked" in found)
+    one.page.reload()
+    one.see("document.querySelectorAll('.alarm.acked').length === 1")
+    assert listener.retained() == before
+
+    listener.aircraft(1013, 1030, turned=True)
+    wait_for(lambda: [a for a in listener.alarms("cleared") if a["kind"] == "conflict"])
+    for each in (one, other):
+        each.see(each.classes("conflict"), lambda found: "cleared" in found and "acked" in found)
+        each.see("document.getElementById('f-caution').textContent", lambda found: found == "0")
+
+
+def test_pausing_shows_the_past_and_the_alarms_of_that_time(screen: Any, listener: Any, wait_for: Any) -> None:
+    page = screen()
+    # the tick of a second ends with the first sample after it
+    listener.aircraft(1000, 1002)
+    page.see("watchkeeper.history.last >= 1001")
+    listener.aircraft(1003, 1003)
+    page.see("watchkeeper.history.entries.length >= 2")
+    page.page.keyboard.press("Space")
+    page.see("document.body.classList.contains('paused')")
+    listener.aircraft(1004, 1012)
+    wait_for(lambda: [a for a in listener.alarms("raised") if a["kind"] == "conflict"])
+    page.see("watchkeeper.alarms.all.size === 1")
+    # it is not raised yet at the moment that is shown
+    assert page.page.locator(".alarm").count() == 0
+    shown = page.page.evaluate("watchkeeper.fleet.picture.t")
+    page.see("watchkeeper.history.last > 1010")
+    assert page.page.evaluate("watchkeeper.fleet.picture.t") == shown <= 1004
+    page.page.keyboard.press("End")
+    page.see("document.querySelectorAll('.alarm').length === 1")
+    assert page.page.evaluate("watchkeeper.fleet.picture.t") > 1010
+
+
+def test_a_vehicle_can_be_found_by_keyboard_and_looked_into(screen: Any, listener: Any) -> None:
+    page = screen()
+    listener.aircraft(1000, 1006)
+    page.see("watchkeeper.fleet.slots.size === 2")
+    page.page.keyboard.press("/")
+    page.page.keyboard.type("wes")
+    page.page.keyboard.press("Enter")
+    page.see("watchkeeper.selected === 'west' && watchkeeper.vehicle.detail?.known")
+    pane = page.page.locator("#pane-vehicle")
+    assert "FL300" in pane.inner_text()
+    assert "kinematics" in pane.inner_text()
+    page.page.keyboard.press("Escape")
+    page.page.keyboard.press("?")
+    assert page.page.locator("#help").is_visible()
+    page.page.keyboard.press("Escape")
+    page.page.keyboard.press("3")
+    page.see("watchkeeper.network.data !== null")
+    assert "2 aircraft" in page.page.locator("#pane-network").inner_text()
+
+
+def test_a_lost_connection_is_said_and_mended(screen: Any, listener: Any) -> None:
+    page = screen()
+    listener.aircraft(1000, 1003)
+    page.see("watchkeeper.history.entries.length > 0")
+    kept = page.page.evaluate("watchkeeper.history.entries.length")
+    page.page.evaluate("watchkeeper.wire.line.close()")
+    page.see("document.getElementById('link').dataset.state === 'lost'")
+    page.see("document.getElementById('link').dataset.state === 'live'")
+    # the same daemon: what is known stays known
+    assert page.page.evaluate("watchkeeper.history.entries.length") >= kept
+
+
+def test_axe_finds_nothing_in_any_pane_theme_or_size(screen: Any, listener: Any) -> None:
+    listener.fixes("uav", 1000, 1002)
+    listener.aircraft(1000, 1012)
+    for theme in ("dark", "light"):
+        for size in (DESKTOP, PHONE):
+            check_with_axe(screen(theme, size))
+
+
+def check_with_axe(page: Screen) -> None:
+    page.see("document.querySelectorAll('.alarm').length > 0 && watchkeeper.fleet.rows > 2")
+    page.page.keyboard.press("j")
+    page.see("watchkeeper.selected !== null")
+    for pane in ("alarms", "vehicle", "network"):
+        page.page.evaluate(f"watchkeeper.showPane('{pane}')")
+        if pane == "vehicle":
+            page.see("watchkeeper.vehicle.detail?.known")
+        if pane == "network":
+            page.see("watchkeeper.network.data !== null")
+        found = Axe().run(page.page).response["violations"]
+        assert [(v["id"], [n["html"][:120] for n in v["nodes"]]) for v in found] == [], pane
+    page.page.keyboard.press("?")
+    assert Axe().run(page.page).response["violations"] == []
+
+
+def crowd(listener: Any, seconds: float, *, pace: bool) -> None:
+    """2,000 aircraft, a frame of reports a second."""
+    began = time.monotonic()
+    for i, batch in enumerate(simulate("random", vehicles=2000, seconds=seconds, seed=3).batches()):
+        for topic, payload in encode_batch(batch, DEFAULT.topics):
+            listener.send(topic, payload)
+        if pace:
+            time.sleep(max(0.0, began + i + 1 - time.monotonic()))
+
+
+def test_two_thousand_vehicles_are_shown_and_the_past_of_them_is_bounded(screen: Any, listener: Any) -> None:
+    page = screen()
+    before = page.page.evaluate("watchkeeper.history.memory.byteLength")
+    crowd(listener, 6.0, pace=False)
+    page.see("watchkeeper.fleet.rows", lambda rows: rows >= 1950)
+    assert page.page.evaluate("document.getElementById('f-vehicles').textContent").startswith(("1,9", "2,0"))
+    # as many moments as five minutes bring, and more, into the memory that was reserved at the start
+    page.page.evaluate("""async () => {
+      const {history, newest} = watchkeeper;
+      const {at, length} = history.entries.at(-1);
+      const bytes = history.memory.buffer.slice(at, at + length);
+      for (let i = 1; i <= 1000; i++) history.add(bytes, {...newest, t: newest.t + i});
+    }""")
+    assert page.page.evaluate("watchkeeper.history.memory.byteLength") == before
+    assert 250 <= page.page.evaluate("watchkeeper.history.entries.length") <= 300
+
+
+@pytest.mark.long
+def test_two_thousand_vehicles_for_a_minute_at_thirty_frames_a_second_without_growth(
+    screen: Any, listener: Any
+) -> None:
+    """Half a minute left alone, then half a minute in which the map is moved with every frame."""
+    page = screen(motion="no-preference")
+    devtools = page.context.new_cdp_session(page.page)
+    devtools.send("Performance.enable")
+
+    def heap_mb() -> float:
+        devtools.send("HeapProfiler.collectGarbage")
+        found = {m["name"]: m["value"] for m in devtools.send("Performance.getMetrics")["metrics"]}
+        return float(found["JSHeapUsedSize"]) / 1e6
+
+    sender = threading.Thread(target=crowd, args=(listener, 85.0), kwargs={"pace": True})
+    sender.start()
+    page.see("watchkeeper.fleet.rows", lambda rows: rows >= 1950)
+    time.sleep(10)
+    heaps, frames = [heap_mb()], [page.page.evaluate("({...watchkeeper.map.stats, at: performance.now()})")]
+    for i in range(6):
+        if i == 3:
+            page.page.evaluate(KEEP_MOVING)
+        time.sleep(10)
+        heaps.append(heap_mb())
+        frames.append(page.page.evaluate("({...watchkeeper.map.stats, at: performance.now()})"))
+    sender.join()
+    rates = [1000 * (b["frames"] - a["frames"]) / (b["at"] - a["at"]) for a, b in pairwise(frames)]
+    draws = [1000 * (b["draws"] - a["draws"]) / (b["at"] - a["at"]) for a, b in pairwise(frames)]
+    total = 1000 * (frames[-1]["frames"] - frames[0]["frames"]) / (frames[-1]["at"] - frames[0]["at"])
+    print(json.dumps({
+        "frames_per_s": round(total, 1), "by_10_s": [round(r, 1) for r in rates],
+        "draws_per_s": [round(d, 1) for d in draws],
+        "heap_mb": [round(h, 2) for h in heaps], "cpus": os.cpu_count(), "load": os.getloadavg()[0],
+    }))  # fmt: skip
+    assert total >= 30
+    assert heaps[-1] - heaps[0] < 1.0

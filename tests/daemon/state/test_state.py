@@ -1,0 +1,136 @@
+"""Snapshots and the state directory's lock: what is saved comes back, what is broken is refused and nothing worse."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import hypothesis.extra.numpy as npst
+import msgspec
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from watchkeeper.config.schema import DEFAULT
+from watchkeeper.daemon.state.snapshot import (
+    ARRAY,
+    SnapshotError,
+    StateEncoder,
+    StateError,
+    StateLock,
+    decode_state,
+    fingerprint,
+    read_snapshot,
+    write_snapshot,
+)
+
+ARRAYS = npst.arrays(
+    st.sampled_from([np.float64, np.int64, np.int32, np.uint8, np.bool_]), npst.array_shapes(min_dims=0, min_side=0)
+)
+PLAIN = st.none() | st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.floats() | st.text()
+# names in our own code, none of which is the mark of an array
+KEYS = st.text().filter(lambda key: key != ARRAY)
+STATES = st.dictionaries(
+    KEYS, st.recursive(PLAIN | ARRAYS, lambda kids: st.lists(kids) | st.dictionaries(KEYS, kids), max_leaves=8)
+)
+
+
+def same(a: Any, b: Any) -> bool:
+    if isinstance(a, np.ndarray):
+        return isinstance(b, np.ndarray) and a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
+    if isinstance(a, dict):
+        return isinstance(b, dict) and a.keys() == b.keys() and all(same(a[k], b[k]) for k in a)
+    if isinstance(a, list):
+        return isinstance(b, list) and len(a) == len(b) and all(map(same, a, b))
+    return type(a) is type(b) and (a == b or a != a)
+
+
+@settings(deadline=None)
+@given(state=STATES)
+def test_any_state_comes_back_as_it_was(state: dict[str, Any]) -> None:
+    assert same(state, decode_state(bytes(StateEncoder().encode(state))))
+
+
+def test_views_are_saved_as_they_look_and_come_back_writable() -> None:
+    table = np.arange(12.0).reshape(3, 4)
+    back = decode_state(bytes(StateEncoder().encode({"view": table[:, ::2], "number": np.float64(2.5)})))
+    table[:] = 0.0
+    assert back["view"].tolist() == [[0.0, 2.0], [4.0, 6.0], [8.0, 10.0]]
+    back["view"][0, 0] = 1.0
+    assert back["number"] == 2.5
+
+
+def test_records_with_named_fields_keep_their_names_and_places() -> None:
+    record = np.dtype([("phase", "i1"), ("pos", "f8", (3,)), ("bins", "f4", (2, 2))], align=True)
+    table = np.zeros(4, record)
+    table["pos"][2] = 1.0, 2.0, 3.0
+    table["phase"][3] = 7
+    back = decode_state(bytes(StateEncoder().encode({"table": table[1:]})))["table"]
+    assert back["pos"][1].tolist() == [1.0, 2.0, 3.0]
+    table[1:] = back
+    assert table["phase"].tolist() == [0, 0, 0, 7]
+
+
+def test_one_encoder_serves_large_and_small_states() -> None:
+    encoder = StateEncoder()
+    for n in (10, 100_000, 3):
+        state = {"x": np.arange(n), "n": n}
+        assert same(state, decode_state(bytes(encoder.encode(state))))
+
+
+@pytest.fixture
+def snapshot(tmp_path: Path) -> Path:
+    path = tmp_path / "snapshot.msgpack"
+    write_snapshot(path, StateEncoder().encode({"x": np.arange(5), "alarms": []}), "mark")
+    return path
+
+
+def test_a_snapshot_is_found_whole_and_none_is_none(snapshot: Path, tmp_path: Path) -> None:
+    state = read_snapshot(snapshot, "mark")
+    assert state is not None
+    assert state["x"].tolist() == [0, 1, 2, 3, 4]
+    assert read_snapshot(tmp_path / "other", "mark") is None
+    assert [f.name for f in tmp_path.iterdir()] == ["snapshot.msgpack"]
+
+
+def test_every_damaged_byte_and_every_cut_is_noticed(snapshot: Path) -> None:
+    whole = snapshot.read_bytes()
+    for i in range(len(whole)):
+        snapshot.write_bytes(whole[:i] + bytes([whole[i] ^ 0x41]) + whole[i + 1 :])
+        with pytest.raises(SnapshotError):
+            read_snapshot(snapshot, "mark")
+        snapshot.write_bytes(whole[:i])
+        with pytest.raises(SnapshotError):
+            read_snapshot(snapshot, "mark")
+
+
+def test_a_snapshot_of_another_shape_is_refused(snapshot: Path) -> None:
+    with pytest.raises(SnapshotError, match="configuration of another shape"):
+        read_snapshot(snapshot, "other mark")
+    snapshot.unlink()
+    snapshot.mkdir()
+    with pytest.raises(SnapshotError, match="unreadable"):
+        read_snapshot(snapshot, "mark")
+
+
+def test_the_fingerprint_follows_the_shape_of_the_state_and_not_the_thresholds() -> None:
+    conflict = msgspec.structs.replace(DEFAULT.detectors.conflict, horizon_s=60.0)
+    tuned = msgspec.structs.replace(DEFAULT, detectors=msgspec.structs.replace(DEFAULT.detectors, conflict=conflict))
+    assert fingerprint(tuned) == fingerprint(DEFAULT)
+    smaller = msgspec.structs.replace(DEFAULT, fleet=msgspec.structs.replace(DEFAULT.fleet, max_vehicles=10))
+    assert fingerprint(smaller) != fingerprint(DEFAULT)
+
+
+def test_one_owner_at_a_time(tmp_path: Path) -> None:
+    lock = StateLock(tmp_path / "state")
+    with pytest.raises(StateError, match=r"in use by another daemon \(pid \d+\)"):
+        StateLock(tmp_path / "state")
+    lock.release()
+    StateLock(tmp_path / "state").release()
+
+
+def test_a_directory_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(StateError, match=r"state directory .*file/state"):
+        StateLock(tmp_path / "file" / "state")

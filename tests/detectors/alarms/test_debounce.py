@@ -1,0 +1,128 @@
+"""Debounce: the array kernel does what a plain reading of the rules does, and each rule by itself."""
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from watchkeeper.config.detectors import Debounce
+from watchkeeper.detectors.alarms.debounce import CLEAR, NOTHING, RAISE, STILL, Debouncer
+
+
+def run(rule: Debounce, rows: list[tuple[float, float]], epochs: list[float] | None = None) -> list[int]:
+    """Actions for (t, score) rows of one cell at threshold 1."""
+    d = Debouncer(rule, 1)
+    t = np.array([r[0] for r in rows])
+    return d.update(
+        np.zeros(len(rows), np.int32), t, t if epochs is None else np.array(epochs),
+        np.array([r[1] for r in rows]), np.ones(len(rows)),
+    ).tolist()  # fmt: skip
+
+
+RULE = Debounce(n=3, m=3, clear_n=2, clear_ratio=0.8, min_on_s=0.0, bridge_s=10.0, lost_s=30.0)
+
+
+def test_three_in_a_row_raise_and_two_below_the_clearing_level_clear():
+    scores = [2, 2, 0, 2, 2, 2, 0.9, 0.7, 0.9, 0.7, 0.7, 2]
+    actions = run(RULE, [(float(i), s) for i, s in enumerate(scores)])
+    assert actions.index(RAISE) == 5
+    assert actions.index(CLEAR) == 10  # 0.9 is under the threshold but not under the clearing level
+    assert actions[11] == NOTHING
+
+
+def test_one_measurement_used_five_times_is_one_piece_of_evidence():
+    rows = [(float(i), 9.0) for i in range(5)]
+    assert run(RULE, rows, epochs=[1.0] * 5) == [NOTHING] * 5
+    assert RAISE in run(RULE, rows, epochs=[0.0, 1.0, 2.0, 3.0, 4.0])
+
+
+def test_a_long_gap_starts_the_count_again_and_a_short_one_is_bridged():
+    assert RAISE not in run(RULE, [(0.0, 2), (1.0, 2), (12.5, 2), (13.0, 2)])
+    assert RAISE in run(RULE, [(0.0, 2), (9.0, 2), (18.0, 2)])
+
+
+def test_n_of_m_forgives_one_miss_and_onset_is_the_first_counted_epoch():
+    rule = Debounce(n=2, m=3, clear_n=1, bridge_s=10.0)
+    d = Debouncer(rule, 1)
+    t = np.array([0.0, 1.0, 2.0, 3.0, 4.0, 5.0])
+    score = np.array([2.0, 0.0, 0.0, 2.0, 0.0, 2.0])
+    actions = d.update(np.zeros(6, np.int32), t, t, score, np.ones(6))
+    assert actions.tolist() == [0, 0, 0, 0, 0, RAISE]
+    assert d.t_onset[0] == 3.0
+    assert d.t_raised[0] == 5.0
+
+
+def test_minimum_persistence_keeps_an_alarm_up():
+    rule = Debounce(n=1, m=1, clear_n=1, min_on_s=5.0)
+    actions = run(rule, [(0.0, 2)] + [(float(i), 0.0) for i in range(1, 8)])
+    assert actions == [RAISE, STILL, STILL, STILL, STILL, CLEAR, NOTHING, NOTHING]
+
+
+def test_no_evidence_at_all_loses_the_alarm_after_lost_s():
+    d = Debouncer(RULE, 3)
+    t = np.array([0.0, 1.0, 2.0])
+    d.update(np.full(3, 1, np.int32), t, t, np.full(3, 5.0), np.ones(3))
+    assert d.lost(31.0, 3).tolist() == []
+    assert d.lost(32.5, 3).tolist() == [1]
+    assert d.lost(40.0, 3).tolist() == []
+
+
+def plain(rule: Debounce, rows: list[tuple[float, float]]) -> list[int]:
+    """The rules again, one row at a time, with lists."""
+    history: list[bool] = []
+    active, off, last, raised = False, 0, -np.inf, 0.0
+    out = []
+    for t, score in rows:
+        if t <= last:
+            out.append(NOTHING)
+            continue
+        if t - last > rule.bridge_s:
+            history, off = [], 0
+        last = t
+        history = [*history, score >= 1.0][-rule.m :]
+        if not active:
+            if sum(history) >= rule.n:
+                active, off, raised = True, 0, t
+                out.append(RAISE)
+            else:
+                out.append(NOTHING)
+            continue
+        off = off + 1 if score < rule.clear_ratio else 0
+        if off >= rule.clear_n and t - raised >= rule.min_on_s:
+            active, off, history = False, 0, []
+            out.append(CLEAR)
+        else:
+            out.append(STILL)
+    return out
+
+
+@st.composite
+def rules(draw):
+    m = draw(st.integers(1, 8))
+    return Debounce(
+        n=draw(st.integers(1, m)), m=m, clear_n=draw(st.integers(1, 4)),
+        clear_ratio=draw(st.sampled_from([0.5, 0.8, 1.0])), min_on_s=draw(st.sampled_from([0.0, 3.0])),
+        bridge_s=draw(st.sampled_from([2.0, 100.0])),
+    )  # fmt: skip
+
+
+@given(
+    rules(),
+    st.lists(
+        st.tuples(st.sampled_from([0.0, 0.5, 1.0, 1.0, 1.0, 5.0]), st.sampled_from([0.0, 0.4, 0.7, 0.9, 1.0, 2.0])),
+        max_size=60,
+    ),
+    st.integers(1, 60),
+)
+@settings(max_examples=300, deadline=None)
+def test_the_kernel_agrees_with_a_plain_reading_of_the_rules_for_any_chunking(rule, steps, cut):
+    t = np.cumsum([s[0] for s in steps]) if steps else np.empty(0)
+    rows = list(zip(t.tolist(), [s[1] for s in steps], strict=True))
+    d = Debouncer(rule, 1)
+    actions: list[int] = []
+    for start in range(0, len(rows), cut):
+        part = rows[start : start + cut]
+        pt = np.array([r[0] for r in part])
+        actions += d.update(
+            np.zeros(len(part), np.int32), pt, pt, np.array([r[1] for r in part]), np.ones(len(part))
+        ).tolist()
+    assert actions == plain(rule, rows)

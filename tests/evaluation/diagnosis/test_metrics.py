@@ -1,0 +1,184 @@
+"""Every metric of the diagnosis reference, by hand: one episode, and a summary of three."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from watchkeeper.detectors.incidents.faults import FAULT_TYPES, Form
+from watchkeeper.detectors.incidents.tools import Symptom, Tool
+from watchkeeper.detectors.incidents.topology import Device, Topology
+from watchkeeper.evaluation.diagnosis.command import CompetitionEvaluator, EpisodeMetrics
+from watchkeeper.evaluation.diagnosis.env import DIAGNOSE, MetricsCollectorWrapper, NetworkTroubleshootingEnv
+from watchkeeper.evaluation.diagnosis.metrics import EpisodeLog, episode_metrics, f1_scores
+from watchkeeper.evaluation.diagnosis.network import Fault, Network
+
+from where import SHARED
+
+SPEC = SHARED / "spec" / "diagnosis-metrics.md"
+
+
+def small_network(form: Form = Form.CUT, device: str = "uav-1") -> Network:
+    """broker – gw-1 – uav-1 (gps, imu) and uav-2 (gps): seven devices, six links."""
+    topology = Topology()
+    topology.add("gw-1", Device.GATEWAY, "broker")
+    for vehicle, sensors in (("uav-1", ("gps", "imu")), ("uav-2", ("gps",))):
+        topology.add(vehicle, Device.VEHICLE, "gw-1")
+        for sensor in sensors:
+            topology.add(f"{vehicle}/{sensor}", Device.SENSOR, vehicle)
+    location = topology.uplink(device) if form.on_link else device
+    links = [d for d in topology.kind if d != "broker"]
+    return Network(
+        topology,
+        dict.fromkeys(links, 0.01),
+        dict.fromkeys(links, 0.0),
+        Fault(form, device, location, 1.0),
+        (Symptom("uav-1/gps", "silence", 1.0),),
+    )
+
+
+def played(actions: Iterable[tuple[int, int, int, int]]) -> EpisodeMetrics:
+    env = MetricsCollectorWrapper(NetworkTroubleshootingEnv())
+    env.reset(seed=1)
+    env.unwrapped.begin(small_network())
+    for action in actions:
+        env.step(np.array(action))
+    assert env.last_metrics is not None
+    return env.last_metrics
+
+
+# slots: 0 broker, 1 gw-1, 2 uav-1, 3 uav-1/gps; the others are not known yet
+SCRIPT = (
+    (Tool.STATUS, 2, 0, 0),  # 0.5, one end of the cut link
+    (Tool.STATUS, 2, 0, 0),  # 0.5, the same again
+    (Tool.PING, 3, 0, 0),  # 1.0, from the broker to a sensor: neither is an end of the link
+    (Tool.SCAN, 150, 0, 0),  # nobody there: an error, not a call
+    (Tool.DISCOVER, 1, 0, 0),  # 1.0, the other end; uav-2 becomes known
+    (DIAGNOSE, 2, FAULT_TYPES.index("link_failure"), 1),
+)
+
+
+def test_every_metric_of_an_episode_by_hand() -> None:
+    m = played(SCRIPT)
+    assert m.diagnosis_success is True
+    assert (m.network_size, m.steps, m.normalized_steps) == (7, 6, 6 / 34)
+    # tools -0.05 -0.05 -0.1 -0.1, the error -0.5, the right answer 10
+    assert m.total_reward == pytest.approx(9.2)
+    assert m.composite_episode_score == m.total_reward
+    assert (m.tool_cost, m.tool_cost_normalized) == (3.0, pytest.approx(3.0 / 30.0))
+    assert (m.tool_error_count, m.tool_error_rate) == (1, pytest.approx(1 / 7))
+    assert (m.node_coverage, m.edge_coverage) == (5 / 7, 4 / 6)
+    assert m.topology_coverage == pytest.approx((5 / 7 + 4 / 6) / 2)
+    assert m.evidence_sufficiency == 3 / 4
+    assert (m.redundancy_count, m.redundancy_rate) == (1, 1 / 4)
+    assert m.location_correct is True
+    assert m.steps_per_device == 6 / 7
+    assert m.cost_efficiency == pytest.approx(1 / 1.1)
+    assert 0.0 < m.wall_time_seconds < 5.0
+    assert (m.ground_truth_type, m.ground_truth_location) == ("link_failure", "gw-1~uav-1")
+    assert (m.predicted_type, m.predicted_location) == ("link_failure", "gw-1~uav-1")
+
+
+def test_the_right_place_with_the_wrong_type_is_no_success() -> None:
+    m = played([(DIAGNOSE, 2, FAULT_TYPES.index("misconfiguration"), 1)])
+    assert (m.diagnosis_success, m.location_correct, m.cost_efficiency) == (False, True, 0.0)
+    assert (m.evidence_sufficiency, m.redundancy_rate, m.total_reward) == (0.0, 0.0, 2.0)
+
+
+def test_the_device_at_the_end_is_not_the_link() -> None:
+    m = played([(DIAGNOSE, 2, FAULT_TYPES.index("link_failure"), 0)])
+    assert (m.diagnosis_success, m.location_correct, m.predicted_location) == (False, False, "uav-1")
+
+
+def test_pings_start_at_the_broker() -> None:
+    log = EpisodeLog(4, 3, 28, ("link_failure", "broker~gw-1"), ("gw-1", "broker"), "broker")
+    log.calls, log.steps = [(Tool.PING, "uav-1"), (Tool.STATUS, "uav-1")], 2
+    assert episode_metrics(log).evidence_sufficiency == 0.5
+
+
+def test_an_episode_that_runs_out_of_steps_has_no_answer() -> None:
+    env = MetricsCollectorWrapper(NetworkTroubleshootingEnv(max_episode_steps=2))
+    env.reset(seed=4)
+    assert env.step(np.array([0, 0, 0, 0]))[2:4] == (False, False)
+    assert env.step(np.array([0, 0, 0, 0]))[2:4] == (False, True)
+    m = env.last_metrics
+    assert m is not None
+    assert (m.predicted_type, m.predicted_location, m.normalized_steps) == ("none", "none", 1.0)
+    with pytest.raises(RuntimeError, match="reset"):
+        env.step(np.array([0, 0, 0, 0]))
+
+
+def episode(size: int, truth: str, predicted: str, *, location: bool, steps: int, wall_s: float) -> EpisodeMetrics:
+    log = EpisodeLog(size, size - 1, 100, (truth, "x"), ("x",), "broker", steps=steps, wall_time_seconds=wall_s)
+    log.predicted = (predicted, "x" if location else "y")
+    log.discovered_nodes, log.discovered_edges = size, size - 1
+    return episode_metrics(log)
+
+
+THREE = (
+    episode(10, "gps_jamming", "gps_jamming", location=True, steps=2, wall_s=0.1),
+    episode(30, "device_failure", "link_failure", location=True, steps=4, wall_s=0.2),
+    episode(60, "device_failure", "device_failure", location=True, steps=8, wall_s=0.6),
+)
+
+
+def test_every_metric_of_a_summary_by_hand() -> None:
+    s = CompetitionEvaluator(THREE).compute_summary()
+    assert s["episodes"] == 3
+    # weights 10, 30 and 60
+    assert s["diagnosis_success_rate"] == pytest.approx(0.7)
+    assert s["location_accuracy"] == 1.0
+    assert s["avg_steps"] == pytest.approx((20 + 120 + 480) / 100)
+    assert s["avg_steps_per_device"] == pytest.approx((2 + 4 + 8) / 100)
+    assert s["normalized_steps"] == pytest.approx(0.062)
+    assert s["cost_efficiency"] == pytest.approx(0.7)
+    assert s["tool_cost_index"] == s["tool_error_rate"] == s["evidence_sufficiency"] == s["redundancy_rate"] == 0.0
+    assert s["topology_coverage"] == 1.0
+    assert s["avg_total_reward"] == s["composite_episode_score"] == 0.0
+    # not weighted
+    assert s["avg_wall_time_seconds"] == pytest.approx(0.3)
+    # device_failure: one of two found, nothing else taken for it: 2/3. link_failure: never right: 0. gps_jamming: 1
+    assert s["fault_type_macro_f1"] == pytest.approx((2 / 3 + 0 + 1) / 3)
+    assert s["fault_type_macro_f1_over"] == ["device_failure", "link_failure", "gps_jamming"]
+    assert s["fault_type_macro_f1_base"] == pytest.approx((2 / 3) / 4)
+    assert s["confusion_matrix"] == {
+        "device_failure": {"device_failure": 1, "link_failure": 1, "gps_jamming": 0},
+        "gps_jamming": {"device_failure": 0, "link_failure": 0, "gps_jamming": 1},
+    }
+    assert s["per_fault_type"] == {
+        "device_failure": {"episodes": 2, "success_rate": 0.5, "avg_steps": 6.0, "location_accuracy": 1.0},
+        "gps_jamming": {"episodes": 1, "success_rate": 1.0, "avg_steps": 2.0, "location_accuracy": 1.0},
+    }
+
+
+def test_a_summary_of_nothing_says_so() -> None:
+    s = CompetitionEvaluator().compute_summary()
+    assert (s["episodes"], s["diagnosis_success_rate"], s["fault_type_macro_f1"]) == (0, None, None)
+
+
+@given(st.lists(st.tuples(st.sampled_from(FAULT_TYPES), st.sampled_from((*FAULT_TYPES, "none"))), min_size=1))
+def test_f1_is_the_harmonic_mean_of_precision_and_recall(answers: list[tuple[str, str]]) -> None:
+    for fault_type, f1 in f1_scores(answers).items():
+        hits = answers.count((fault_type, fault_type))
+        predicted = sum(p == fault_type for _, p in answers)
+        true = sum(t == fault_type for t, _ in answers)
+        if hits == 0:
+            assert f1 == 0.0
+        else:
+            precision, recall = hits / predicted, hits / true
+            assert f1 == pytest.approx(2 * precision * recall / (precision + recall))
+
+
+def test_every_name_in_the_reference_is_there() -> None:
+    if not SPEC.exists():
+        pytest.skip(f"no metrics reference at {SPEC}")
+    single, summary = SPEC.read_text().split("## Aggregate Metrics")
+    names = re.compile(r"^\| `(\w+)` \|", re.MULTILINE)
+    assert set(names.findall(single)) <= set(EpisodeMetrics.__struct_fields__)
+    assert set(names.findall(summary)) <= CompetitionEvaluator(THREE).compute_summary().keys()
+    assert len(names.findall(single)) == 24
