@@ -31,7 +31,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from watchkeeper.config.schema import Config
-from watchkeeper.detectors.base import Evidence, Subject, Window, register
+from watchkeeper.detectors.base import Evidence, Subject, Window
 from watchkeeper.detectors.fleet.fleet import Fleet, Samples
 from watchkeeper.streams.batch import F8, I4, I8, U1
 from watchkeeper.streams.geo import FT_M, KT_MS
@@ -73,7 +73,6 @@ _SEEN_GS, _SEEN_TRK, _SEEN_AT = range(29, 32)
 STATE = 32
 
 
-@register
 class Kinematics:
     """See the module's docstring."""
 

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from watchkeeper.config.schema import Config
-from watchkeeper.detectors.base import Evidence, Subject, Window, full, register
+from watchkeeper.detectors.base import Evidence, Subject, Window, full
 from watchkeeper.detectors.fleet.fleet import Fleet
 from watchkeeper.streams.batch import F8, I4
 from watchkeeper.streams.kernels import njit
@@ -25,7 +25,6 @@ from watchkeeper.streams.messages import KIND_OF_WORD, Kind
 ALPHA = 0.05
 
 
-@register
 class Silence:
     """See the module's docstring."""
 

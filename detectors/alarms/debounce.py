@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from watchkeeper.config.detectors import Debounce
+from watchkeeper.config.detectors.debounce import Debounce
 from watchkeeper.streams.batch import F8, I4, I8, U1
 from watchkeeper.streams.kernels import njit
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from watchkeeper.config.detectors import Debounce
+from watchkeeper.config.detectors.debounce import Debounce
 from watchkeeper.detectors.alarms.debounce import CLEAR, RAISE, STILL, Debouncer
 from watchkeeper.detectors.alarms.events import AlarmBook, AlarmEvent, Finding
 from watchkeeper.detectors.alarms.subjects import Subjects

@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from watchkeeper.config.schema import Config
-from watchkeeper.detectors.base import Evidence, Subject, Window, full, register
+from watchkeeper.detectors.base import Evidence, Subject, Window, full
 from watchkeeper.detectors.conflict import tracks
 from watchkeeper.detectors.conflict.probability import AGE_S, FREE, MOTION, TURN_RADS, judge
 from watchkeeper.detectors.conflict.search import (
@@ -60,7 +60,6 @@ _CAUTION, _WARNING = 1, 2
 _GROUND, _SELECTED = (COLUMN[Kind.ADSB][name] for name in ("on_ground", "sel_alt_ft"))
 
 
-@register
 class Conflict:
     """See the module's docstring."""
 

@@ -19,7 +19,7 @@ import math
 
 import numpy as np
 
-from watchkeeper.config.detectors import Zone
+from watchkeeper.config.detectors.conflict import Zone
 from watchkeeper.config.section import columns
 from watchkeeper.streams.batch import F8
 from watchkeeper.streams.geo import NM_M, WGS84_A_M, WGS84_E2, WGS84_F, ecef

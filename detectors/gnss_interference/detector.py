@@ -18,7 +18,7 @@ import h3.api.basic_int as h3
 import numpy as np
 
 from watchkeeper.config.schema import Config
-from watchkeeper.detectors.base import Evidence, Subject, Window, full, register
+from watchkeeper.detectors.base import Evidence, Subject, Window, full
 from watchkeeper.detectors.fleet.fleet import Fleet
 from watchkeeper.detectors.gnss_interference.areas import PREFIX, TREND_S, Area, Areas
 from watchkeeper.detectors.gnss_interference.cells import Cells, Census, shape
@@ -37,7 +37,6 @@ NUMBERS = ("aircraft", "affected", "cells", "area_km2", "grown_km2", "shrunk_km2
 _LAT, _LON = (COLUMN[Kind.ADSB][name] for name in ("lat", "lon"))
 
 
-@register
 class GnssInterference:
     """See the module's docstring."""
 

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from watchkeeper.config.detectors import GnssInterference
+from watchkeeper.config.detectors.gnss_interference import GnssInterference
 from watchkeeper.detectors.fleet.fleet import Fleet, Samples
 from watchkeeper.streams.batch import F8, I4, Bool
 from watchkeeper.streams.kernels import njit

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from watchkeeper.config.schema import Config
-from watchkeeper.detectors.base import Evidence, Subject, Window, full, register
+from watchkeeper.detectors.base import Evidence, Subject, Window, full
 from watchkeeper.detectors.fleet.fleet import Fleet, Samples
 from watchkeeper.detectors.gps_imu.fleet_model import ResidualModel
 from watchkeeper.detectors.gps_imu.kernel import run
@@ -36,7 +36,6 @@ NUMBERS = tuple(f"{channel}_sigma" for channel in CHANNELS)
 LAYOUT = crc32(repr(VEHICLE.descr).encode())
 
 
-@register
 class GpsImu:
     """See the module's docstring."""
 

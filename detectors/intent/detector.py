@@ -21,7 +21,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from watchkeeper.config.schema import Config
-from watchkeeper.detectors.base import Evidence, Subject, Window, full, register
+from watchkeeper.detectors.base import Evidence, Subject, Window, full
 from watchkeeper.detectors.fleet.fleet import Fleet
 from watchkeeper.detectors.intent.steps import MEMORY, Present
 from watchkeeper.detectors.intent.tally import Tally
@@ -40,7 +40,6 @@ _SINCE, _CONFLICT_T, _ACTED_T, _CAUSE = range(4)
 _HISTORY = 4
 
 
-@register
 class Intent:
     """See the module's docstring."""
 

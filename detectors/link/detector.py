@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from watchkeeper.config.schema import Config
-from watchkeeper.detectors.base import Evidence, Subject, Window, full, register
+from watchkeeper.detectors.base import Evidence, Subject, Window, full
 from watchkeeper.detectors.fleet.fleet import Fleet
 from watchkeeper.detectors.link.stats import LinkStats
 from watchkeeper.streams.batch import F8, I4, Bool
@@ -26,7 +26,6 @@ from watchkeeper.streams.messages import Kind
 HOLES = 0.3
 
 
-@register
 class LinkDetector:
     """See the module's docstring."""
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from watchkeeper.config.detectors import Link
+from watchkeeper.config.detectors.link import Link
 from watchkeeper.detectors.base import Window
 from watchkeeper.detectors.fleet.fleet import Fleet
 from watchkeeper.streams.batch import F8, I4, Bool
