@@ -14,7 +14,8 @@ from typing import Any
 
 from msgspec import NODEFAULT
 
-from watchkeeper.config.detectors import Debounce, Detectors
+from watchkeeper.config.detectors import Detectors
+from watchkeeper.config.detectors.debounce import Debounce
 from watchkeeper.config.loader import SECTIONS, SETTINGS, profile_file
 from watchkeeper.config.schema import Config
 from watchkeeper.config.section import Section, Setting, columns, settings, spell

@@ -1,7 +1,7 @@
 """The configuration, typed. One table of truth: each setting carries its default, range, unit and reason.
 
 `check-config`, the generated reference (docs/configuration.md) and `watchkeeper detectors` all read these
-annotations, so a limit is written once. Sections for detectors are in config/detectors.py, for sinks besides MQTT in
+annotations, so a limit is written once. Sections for detectors are in config/detectors/, for sinks besides MQTT in
 config/outputs.py.
 """
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import msgspec
 
-from watchkeeper.config.detectors import Debounce
+from watchkeeper.config.detectors.debounce import Debounce
 from watchkeeper.evaluation.alarms.rebounce import EvidenceLog, Rebounce
 from watchkeeper.evaluation.alarms.verdicts import Figures, Truth, figures, judge
 

@@ -20,7 +20,7 @@ from itertools import pairwise
 import msgspec
 import numpy as np
 
-from watchkeeper.config.detectors import Debounce
+from watchkeeper.config.detectors.debounce import Debounce
 from watchkeeper.detectors.alarms.debounce import CLEAR, Debouncer
 from watchkeeper.detectors.alarms.events import TIME_DIGITS
 from watchkeeper.detectors.base import Evidence, Window

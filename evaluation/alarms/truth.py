@@ -22,7 +22,7 @@ from itertools import pairwise
 import numpy as np
 from scipy.spatial import cKDTree
 
-from watchkeeper.config.detectors import Zone
+from watchkeeper.config.detectors.conflict import Zone
 from watchkeeper.evaluation.alarms.flights import Flight, Sky
 from watchkeeper.streams.batch import F8, I8
 from watchkeeper.streams.geo import NM_M, WGS84_A_M, WGS84_B_M, ecef

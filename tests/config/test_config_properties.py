@@ -9,7 +9,7 @@ import msgspec
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from watchkeeper.config.detectors import Zone
+from watchkeeper.config.detectors.conflict import Zone
 from watchkeeper.config.loader import RISING, SECTIONS, SETTINGS, ConfigError, Problem, env_name, load
 from watchkeeper.config.outputs import Webhook
 from watchkeeper.config.reference import config_toml, toml_value

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from watchkeeper.config.detectors import Stream
+from watchkeeper.config.detectors.streams import Stream
 from watchkeeper.config.loader import ConfigError, load
 from watchkeeper.config.reference import config_toml
 from watchkeeper.config.schema import Config

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import pytest
 
-from watchkeeper.config.detectors import Zone
+from watchkeeper.config.detectors.conflict import Zone
 from watchkeeper.config.loader import ConfigError, Problem, load
 from watchkeeper.config.reference import config_toml
 from watchkeeper.config.schema import Config

@@ -3,7 +3,7 @@
 import numpy as np
 
 from watchkeeper.config.detectors import Detectors
-from watchkeeper.config.detectors import Silence as SilenceConfig
+from watchkeeper.config.detectors.silence import Silence as SilenceConfig
 from watchkeeper.config.schema import Config
 from watchkeeper.detectors.silence import Silence
 

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from watchkeeper.config.detectors import Debounce
+from watchkeeper.config.detectors.debounce import Debounce
 from watchkeeper.detectors.alarms.debounce import CLEAR, NOTHING, RAISE, STILL, Debouncer
 
 

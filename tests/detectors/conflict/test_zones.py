@@ -7,7 +7,7 @@ from geographiclib.geodesic import Geodesic
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
-from watchkeeper.config.detectors import Zone
+from watchkeeper.config.detectors.conflict import Zone
 from watchkeeper.detectors.conflict.zones import Zones, minima_at
 from watchkeeper.streams.geo import NM_M
 

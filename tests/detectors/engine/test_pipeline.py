@@ -10,7 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from watchkeeper.config.detectors import Debounce, Detectors, Silence
+from watchkeeper.config.detectors import Detectors
+from watchkeeper.config.detectors.debounce import Debounce
+from watchkeeper.config.detectors.silence import Silence
 from watchkeeper.config.schema import DEFAULT, Alarms, Config, Diagnosis, FleetLimits, Time
 from watchkeeper.detectors.alarms.events import AlarmBook, AlarmEvent, encode_event
 from watchkeeper.detectors.alarms.subjects import Pairs

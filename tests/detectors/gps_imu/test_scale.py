@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from watchkeeper.config.detectors import Channel
+from watchkeeper.config.detectors.gps_imu import Channel
 from watchkeeper.config.schema import DEFAULT, FleetLimits
 from watchkeeper.detectors.fleet.fleet import Fleet
 from watchkeeper.detectors.gps_imu.detector import GpsImu

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
-from watchkeeper.config.detectors import Debounce
+from watchkeeper.config.detectors.debounce import Debounce
 from watchkeeper.config.schema import DEFAULT
 from watchkeeper.daemon.cli import main
 from watchkeeper.daemon.replay.replay import Replay

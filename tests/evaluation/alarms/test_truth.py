@@ -11,7 +11,7 @@ from geographiclib.geodesic import Geodesic
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from watchkeeper.config.detectors import Zone
+from watchkeeper.config.detectors.conflict import Zone
 from watchkeeper.evaluation.alarms.flights import Reports, Sky
 from watchkeeper.evaluation.alarms.truth import Loss, losses, lost_seconds
 from watchkeeper.streams.batch import columns_of, slice_batch

@@ -1,0 +1,30 @@
+"""One file per detector: its thresholds, each with default, range, unit and reason, and its debounce rule.
+
+Profiles (config/*.toml) only change the debounce counts.
+"""
+
+from __future__ import annotations
+
+from msgspec import field
+
+from watchkeeper.config.detectors.conflict import Conflict, Los
+from watchkeeper.config.detectors.gnss_interference import GnssInterference
+from watchkeeper.config.detectors.gps_imu import GpsImu
+from watchkeeper.config.detectors.intent import Intent
+from watchkeeper.config.detectors.kinematics import Kinematics
+from watchkeeper.config.detectors.link import Link
+from watchkeeper.config.detectors.silence import Silence
+from watchkeeper.config.section import Section
+
+
+class Detectors(Section, frozen=True):
+    """All detectors."""
+
+    conflict: Conflict = field(default_factory=Conflict)
+    los: Los = field(default_factory=Los)
+    gps_imu: GpsImu = field(default_factory=GpsImu)
+    kinematics: Kinematics = field(default_factory=Kinematics)
+    silence: Silence = field(default_factory=Silence)
+    gnss_interference: GnssInterference = field(default_factory=GnssInterference)
+    intent: Intent = field(default_factory=Intent)
+    link: Link = field(default_factory=Link)

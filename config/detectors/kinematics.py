@@ -1,0 +1,30 @@
+"""Settings of the detector `kinematics`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from msgspec import field
+
+from watchkeeper.config.detectors.debounce import Debounce
+from watchkeeper.config.section import Flag, Section, about
+
+
+class Kinematics(Section, frozen=True):
+    """A track that contradicts itself: jumps, speed against displacement, duplicate ids; altitude only beside those."""
+
+    enabled: Flag = True
+    jump_speed_kt: Annotated[
+        float, about("kt", "implied speed between two positions that no aircraft flies", ge=100, le=20_000)
+    ] = 1500.0
+    speed_error_kt: Annotated[
+        float, about("kt", "displacement speed against reported speed, beyond report noise", ge=5, le=5000)
+    ] = 150.0
+    climb_fpm: Annotated[
+        float, about("ft/min", "implied vertical rate that no aircraft flies", ge=1000, le=200_000)
+    ] = 30_000.0
+    position_noise_m: Annotated[
+        float,
+        about("m", "position and time-stamp noise that displacement must exceed to mean anything", ge=1, le=10_000),
+    ] = 400.0
+    debounce: Debounce = field(default_factory=lambda: Debounce(n=3, m=5))
