@@ -23,18 +23,14 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from watchkeeper.config.guests import SECTIONS, SETTINGS, build
 from watchkeeper.config.schema import Config
-from watchkeeper.config.section import Section, Setting, columns, settings, spell, word_of
+from watchkeeper.config.section import Section, Setting, columns, spell, word_of
 from watchkeeper.config.topology import clashes_between
 
 ENV_PREFIX = "WATCHKEEPER_"
 ENV_FILE = "WATCHKEEPER_CONFIG"
 ENVIRONMENT, OVERRIDES = "environment", "overrides"
-
-SETTINGS: dict[str, Setting] = {setting.key: setting for setting in settings(Config)}
-SECTIONS: dict[str, None] = dict.fromkeys(
-    ".".join(setting.path[:depth]) for setting in SETTINGS.values() for depth in range(1, len(setting.path))
-)
 
 # Keys whose values must not fall from left to right.
 RISING: tuple[tuple[str, ...], ...] = (
@@ -43,8 +39,13 @@ RISING: tuple[tuple[str, ...], ...] = (
     ("detectors.conflict.warning_s", "detectors.conflict.caution_s", "detectors.conflict.horizon_s"),
     ("detectors.intent.alert_n", "detectors.intent.alert_m"),
     ("detectors.intent.step_s", "detectors.intent.debounce.bridge_s"),
-    *((key, key[:-1] + "m") for key in SETTINGS if key.endswith(".debounce.n")),
 )
+
+
+def rising() -> Iterator[tuple[str, ...]]:
+    """RISING, and n of m for every debounce rule there is."""
+    yield from RISING
+    yield from ((key, key[:-1] + "m") for key in SETTINGS if key.endswith(".debounce.n"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +107,7 @@ def load(
     problems = found.problems + [p for p in _broken_rules(values, sources, found) if p.key not in found.refused]
     if problems:
         raise ConfigError(problems)
-    return msgspec.convert(_nested(values), Config)
+    return build(values)
 
 
 def profile_file(name: str) -> Path:
@@ -203,7 +204,7 @@ def _broken_rules(values: dict[str, Any], sources: dict[str, str], found: _Found
     def problem(key: str, message: str, allowed: str) -> Problem:
         return Problem(sources[key], key, _shown(values[key], SETTINGS[key]), message, allowed)
 
-    for chain in RISING:
+    for chain in rising():
         for low, high in pairwise(chain):
             if values[low] <= values[high] or {low, high} & found.refused:
                 continue
@@ -264,17 +265,6 @@ def _place(data: bytes, offset: int) -> str:
     start = data.rfind(b"\n", 0, offset) + 1
     line, column = data.count(b"\n", 0, offset) + 1, len(data[start:offset].decode(errors="replace")) + 1
     return f"line {line}, column {column}"
-
-
-def _nested(values: dict[str, Any]) -> dict[str, Any]:
-    tree: dict[str, Any] = {}
-    for key, value in values.items():
-        *path, name = SETTINGS[key].path
-        table = tree
-        for level in path:
-            table = table.setdefault(level, {})
-        table[name] = value
-    return tree
 
 
 def _dotted(path: tuple[str, ...]) -> str:

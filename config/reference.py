@@ -14,9 +14,9 @@ from typing import Any
 
 from msgspec import NODEFAULT
 
-from watchkeeper.config.detectors import Detectors
 from watchkeeper.config.detectors.debounce import Debounce
-from watchkeeper.config.loader import SECTIONS, SETTINGS, profile_file
+from watchkeeper.config.guests import SECTIONS, SETTINGS, default
+from watchkeeper.config.loader import profile_file
 from watchkeeper.config.schema import Config
 from watchkeeper.config.section import Section, Setting, columns, settings, spell
 
@@ -65,7 +65,7 @@ def reference_markdown() -> str:
     for name in SECTIONS:
         own = [s for s in SETTINGS.values() if s.path[:-1] == tuple(name.split("."))]
         if own and not name.endswith(".debounce"):
-            parts += [f"## `[{name}]`\n", f"{_about(type(attrgetter(name)(Config())))}\n", _table(own), *_arrays(own)]
+            parts += [f"## `[{name}]`\n", f"{_about(type(attrgetter(name)(default())))}\n", _table(own), *_arrays(own)]
     return "\n".join([*parts, _debounce()])
 
 
@@ -141,7 +141,7 @@ def _profiles() -> str:
 
 
 def _debounced() -> Iterator[str]:
-    for name in Detectors.__struct_fields__:
+    for name in default().detectors.sections():
         if f"detectors.{name}.debounce" in SECTIONS:
             yield name
 

@@ -15,7 +15,7 @@ from msgspec import field
 
 from watchkeeper.config.detectors import Detectors
 from watchkeeper.config.outputs import Alertmanager, HomeAssistant, Webhook
-from watchkeeper.config.section import Flag, Section, about, tables, text
+from watchkeeper.config.section import Extensible, Flag, Section, about, tables, text
 from watchkeeper.config.topology import Topology
 
 
@@ -118,11 +118,20 @@ class Time(Section, frozen=True):
         float, about("s", "one look at the whole fleet; ADS-B positions come about once a second", ge=0.01, le=60)
     ] = 1.0
     lateness_s: Annotated[
-        float, about("s", "a tick waits this long for stragglers; later samples are dropped and counted", ge=0, le=300)
+        float,
+        about(
+            "s", "a tick waits this long for stragglers; later samples are dropped and counted", ge=0, le=300, live=True
+        ),
     ] = 1.0
     max_jump_s: Annotated[
         float,
-        about("s", "a sample this far ahead of (or behind) the stream is set aside as a clock jump", ge=1, le=86_400),
+        about(
+            "s",
+            "a sample this far ahead of (or behind) the stream is set aside as a clock jump",
+            ge=1,
+            le=86_400,
+            live=True,
+        ),
     ] = 30.0
     jump_confirm_s: Annotated[
         float,
@@ -131,13 +140,20 @@ class Time(Section, frozen=True):
             "jumped samples that agree with each other for this long, undisturbed, become the new time",
             ge=0.1,
             le=600,
+            live=True,
         ),
     ] = 3.0
     gap_skip_s: Annotated[
-        float, about("s", "after this much empty event time ticks are skipped up to the next sample", ge=10, le=86_400)
+        float,
+        about(
+            "s", "after this much empty event time ticks are skipped up to the next sample", ge=10, le=86_400, live=True
+        ),
     ] = 600.0
     idle_timeout_s: Annotated[
-        float, about("s", "live only: with no input for this long, time goes on by the wall clock", ge=0.1, le=3600)
+        float,
+        about(
+            "s", "live only: with no input for this long, time goes on by the wall clock", ge=0.1, le=3600, live=True
+        ),
     ] = 2.0
 
 
@@ -199,9 +215,11 @@ class Limits(Section, frozen=True):
 class Alarms(Section, frozen=True):
     """The alarm table."""
 
-    max_active: Annotated[int, about("alarms", "further alarms are counted, not raised", ge=1, le=1_000_000)] = 10_000
+    max_active: Annotated[
+        int, about("alarms", "further alarms are counted, not raised", ge=1, le=1_000_000, live=True)
+    ] = 10_000
     update_s: Annotated[
-        float, about("s", "an active alarm repeats itself with fresh evidence this often", ge=1, le=3600)
+        float, about("s", "an active alarm repeats itself with fresh evidence this often", ge=1, le=3600, live=True)
     ] = 10.0
 
 
@@ -227,7 +245,7 @@ class Diagnosis(Section, frozen=True):
     max_incidents: Annotated[int, about("incidents", "open at once; further alarms stand alone", ge=1, le=10_000)] = 500
 
 
-class Sinks(Section, frozen=True):
+class Sinks(Extensible, frozen=True):
     """Where alarms go."""
 
     mqtt: Flag = True
@@ -261,8 +279,8 @@ class Http(Section, frozen=True):
 class Log(Section, frozen=True):
     """Structured logs on standard error."""
 
-    level: Annotated[Literal["debug", "info", "warning", "error"], text("least severe line shown")] = "info"
-    format: Annotated[Literal["text", "json"], text("json for log collectors")] = "text"
+    level: Annotated[Literal["debug", "info", "warning", "error"], text("least severe line shown", live=True)] = "info"
+    format: Annotated[Literal["text", "json"], text("json for log collectors", live=True)] = "text"
 
 
 class Config(Section, frozen=True):
@@ -270,7 +288,7 @@ class Config(Section, frozen=True):
 
     profile: Annotated[
         Literal["high-sensitivity", "balanced", "high-specificity"],
-        text("how many measurement epochs in a row make an alarm: 3, 5 or 10"),
+        text("how many measurement epochs in a row make an alarm: 3, 5 or 10", live=True),
     ] = "balanced"
     # keys of the file itself come before the tables
     sources: Annotated[

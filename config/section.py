@@ -12,30 +12,30 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, Self, Union, get_args, get_origin, get_type_hints
 
 from msgspec import Meta, Struct
-from msgspec.structs import fields
+from msgspec.structs import fields, replace
 
 
-def about(unit: str, reason: str, *, ge: float | None = None, le: float | None = None) -> Meta:
-    """Range, unit and reason of a numeric setting."""
-    return Meta(ge=ge, le=le, description=reason, extra={"unit": unit})
+def about(unit: str, reason: str, *, ge: float | None = None, le: float | None = None, live: bool = False) -> Meta:
+    """Range, unit and reason of a numeric setting. One that is `live` takes effect while the daemon runs (SIGHUP)."""
+    return Meta(ge=ge, le=le, description=reason, extra={"unit": unit, "live": live})
 
 
-def text(reason: str, *, pattern: str | None = None, form: str = "", secret: bool = False) -> Meta:
+def text(reason: str, *, pattern: str | None = None, form: str = "", secret: bool = False, live: bool = False) -> Meta:
     """The reason of a setting that is text; `form` says in words what `pattern` asks, a `secret` is never shown."""
-    return Meta(description=reason, pattern=pattern, extra={"unit": "", "form": form, "secret": secret})
+    return Meta(description=reason, pattern=pattern, extra={"unit": "", "form": form, "secret": secret, "live": live})
 
 
-def tables(reason: str, *, at_most: int) -> Meta:
+def tables(reason: str, *, at_most: int, live: bool = False) -> Meta:
     """The reason of an array of tables, and how many it may hold."""
-    return Meta(description=reason, max_length=at_most)
+    return Meta(description=reason, max_length=at_most, extra={"unit": "", "live": live})
 
 
-def texts(reason: str, *, form: str, at_most: int) -> Meta:
+def texts(reason: str, *, form: str, at_most: int, live: bool = False) -> Meta:
     """The reason of an array of texts, what they are, and how many it may hold; the items' pattern is their own."""
-    return Meta(description=reason, max_length=at_most, extra={"unit": "", "form": form})
+    return Meta(description=reason, max_length=at_most, extra={"unit": "", "form": form, "live": live})
 
 
 Flag = Annotated[bool, text("on or off")]
@@ -49,6 +49,29 @@ class Section(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     def clashes(self) -> Iterable[tuple[str, str]]:
         """For an item of an array of tables: the rules between its keys that it breaks, as key to blame and reason."""
         return ()
+
+
+class Extensible(Section, frozen=True):
+    """A section to which components of other packages add sections of their own (guests.py)."""
+
+    guests: tuple[tuple[str, Section], ...] = ()
+
+    def __getattr__(self, name: str) -> Section:
+        for known, section in self.guests:
+            if known == name:
+                return section
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def sections(self) -> dict[str, Section]:
+        """Every section in this one by name, those of guests last."""
+        own = {name: getattr(self, name) for name in self.__struct_fields__ if name != "guests"}
+        return {name: section for name, section in own.items() if isinstance(section, Section)} | dict(self.guests)
+
+    def replaced(self, sections: Mapping[str, Section]) -> Self:
+        """The same with these sections instead of those of the same names."""
+        guests = tuple((name, sections.get(name, section)) for name, section in self.guests)
+        own = {name: section for name, section in sections.items() if name not in dict(self.guests)}
+        return replace(self, guests=guests, **own)
 
 
 # How each type is called in messages. TOML's own words, except that "string" is "text".
@@ -79,7 +102,7 @@ class Setting:
 
     `kind` is the type of its value; a `tuple` holds any number of the `choices`, up to `high` of the `table`, or up to
     `high` texts of the `pattern`. The default of a key that must be given is msgspec.NODEFAULT, that of one that may be
-    absent None.
+    absent None. `live`: a new value takes effect while the daemon runs, any other waits for a restart.
     """
 
     path: tuple[str, ...]
@@ -94,6 +117,7 @@ class Setting:
     form: str = ""
     secret: bool = False
     table: type[Section] | None = None
+    live: bool = False
 
     @property
     def key(self) -> str:
@@ -199,6 +223,8 @@ def settings(section: type[Section], path: tuple[str, ...] = ()) -> Iterator[Set
 
 def _settings(defaults: Section, path: tuple[str, ...]) -> Iterator[Setting]:
     for name, hint in get_type_hints(type(defaults), include_extras=True).items():
+        if name == "guests" and isinstance(defaults, Extensible):
+            continue
         default = getattr(defaults, name)
         if isinstance(default, Section):
             yield from _settings(default, (*path, name))
@@ -256,4 +282,5 @@ def _setting(path: tuple[str, ...], hint: Any, default: object) -> Setting:
         form=extra.get("form", ""),
         secret=extra.get("secret", False),
         table=table,
+        live=extra.get("live", False),
     )

@@ -55,11 +55,17 @@ class Topology(Section, frozen=True):
 
     wait_s: Annotated[
         float,
-        about("s", "a declared stream unheard for this long since the start is silent; 0: never", ge=0, le=86_400),
+        about(
+            "s",
+            "a declared stream unheard for this long since the start is silent; 0: never",
+            ge=0,
+            le=86_400,
+            live=True,
+        ),
     ] = 60.0
     vehicles: Annotated[
         tuple[DeclaredVehicles, ...],
-        tables("vehicles that are expected; see docs/detectors/incidents.md", at_most=1000),
+        tables("vehicles that are expected; see docs/detectors/incidents.md", at_most=1000, live=True),
     ] = ()
 
 

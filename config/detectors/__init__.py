@@ -14,10 +14,10 @@ from watchkeeper.config.detectors.intent import Intent
 from watchkeeper.config.detectors.kinematics import Kinematics
 from watchkeeper.config.detectors.link import Link
 from watchkeeper.config.detectors.silence import Silence
-from watchkeeper.config.section import Section
+from watchkeeper.config.section import Extensible
 
 
-class Detectors(Section, frozen=True):
+class Detectors(Extensible, frozen=True):
     """All detectors."""
 
     conflict: Conflict = field(default_factory=Conflict)

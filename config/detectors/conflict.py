@@ -48,29 +48,47 @@ class Conflict(Section, frozen=True):
 
     enabled: Flag = True
     horizon_s: Annotated[
-        float, about("s", "how far ahead we look; straight-line prediction is poor beyond", ge=1, le=1800)
+        float, about("s", "how far ahead we look; straight-line prediction is poor beyond", ge=1, le=1800, live=True)
     ] = 120.0
     separation_nm: Annotated[
         float,
-        about("NM", "horizontal minimum; exactly this much is separated (5 en route, 3 terminal)", ge=0.01, le=50),
+        about(
+            "NM",
+            "horizontal minimum; exactly this much is separated (5 en route, 3 terminal)",
+            ge=0.01,
+            le=50,
+            live=True,
+        ),
     ] = 5.0
-    vertical_ft: Annotated[float, about("ft", "vertical minimum; exactly this much is separated", ge=10, le=10_000)] = (
-        1000.0
-    )
+    vertical_ft: Annotated[
+        float, about("ft", "vertical minimum; exactly this much is separated", ge=10, le=10_000, live=True)
+    ] = 1000.0
     altitude_step_ft: Annotated[
         float,
         about(
-            "ft", "altitudes come in steps: one step less than the vertical minimum is still the minimum", ge=0, le=200
+            "ft",
+            "altitudes come in steps: one step less than the vertical minimum is still the minimum",
+            ge=0,
+            le=200,
+            live=True,
         ),
     ] = 25.0
     max_age_s: Annotated[
-        float, about("s", "an aircraft unheard for longer is not extrapolated and cannot conflict", ge=1, le=300)
+        float,
+        about("s", "an aircraft unheard for longer is not extrapolated and cannot conflict", ge=1, le=300, live=True),
     ] = 15.0
     probability: Annotated[
-        float, about("", "probability of losing separation within the horizon that counts as a conflict", ge=0.05, le=1)
+        float,
+        about(
+            "",
+            "probability of losing separation within the horizon that counts as a conflict",
+            ge=0.05,
+            le=1,
+            live=True,
+        ),
     ] = 0.5
     turn_hold_s: Annotated[
-        float, about("s", "a turn is expected to go on for this long, then to end", ge=0, le=120)
+        float, about("s", "a turn is expected to go on for this long, then to end", ge=0, le=120, live=True)
     ] = 20.0
     level_off: Annotated[
         float,
@@ -79,27 +97,36 @@ class Conflict(Section, frozen=True):
             "probability that who closes in vertically stops short of the other's level, if nothing says",
             ge=0,
             le=1,
+            live=True,
         ),
     ] = 0.2
     act_s: Annotated[
         float,
-        about("s", "how long until somebody acts on a predicted loss, on average: discounts far ones", ge=10, le=1e6),
+        about(
+            "s",
+            "how long until somebody acts on a predicted loss, on average: discounts far ones",
+            ge=10,
+            le=1e6,
+            live=True,
+        ),
     ] = 300.0
     caution_s: Annotated[
-        float, about("s", "time to loss of separation below which an advisory becomes a caution", ge=0, le=1800)
+        float,
+        about("s", "time to loss of separation below which an advisory becomes a caution", ge=0, le=1800, live=True),
     ] = 80.0
     warning_s: Annotated[
-        float, about("s", "time to loss of separation below which it becomes a warning", ge=0, le=1800)
+        float, about("s", "time to loss of separation below which it becomes a warning", ge=0, le=1800, live=True)
     ] = 40.0
     min_gs_kt: Annotated[
-        float, about("kt", "slower aircraft without an on-ground flag count as parked", ge=0, le=200)
+        float, about("kt", "slower aircraft without an on-ground flag count as parked", ge=0, le=200, live=True)
     ] = 30.0
     assume_same_level: Annotated[
-        bool, text("take an aircraft of unknown altitude to be at everyone's level, instead of leaving it out")
+        bool,
+        text("take an aircraft of unknown altitude to be at everyone's level, instead of leaving it out", live=True),
     ] = False
     zones: Annotated[
         tuple[Zone, ...],
-        tables("other minima in some areas or altitude bands; the first that applies counts", at_most=1000),
+        tables("other minima in some areas or altitude bands; the first that applies counts", at_most=1000, live=True),
     ] = ()
     max_pairs: Annotated[
         int, about("pairs", "conflicting pairs followed at once; further ones are counted", ge=10, le=10_000_000)

@@ -10,21 +10,30 @@ from watchkeeper.config.section import Section, about
 class Debounce(Section, frozen=True):
     """From scores to alarms. Everything counts measurement epochs: new evidence, never one reading used twice."""
 
-    n: Annotated[int, about("epochs", "how many of the last m must be over the threshold to raise", ge=1, le=64)] = 5
-    m: Annotated[int, about("epochs", "window for n; n = m means n in a row", ge=1, le=64)] = 5
-    clear_n: Annotated[int, about("epochs", "this many in a row under the clearing level to clear", ge=1, le=64)] = 5
+    n: Annotated[
+        int, about("epochs", "how many of the last m must be over the threshold to raise", ge=1, le=64, live=True)
+    ] = 5
+    m: Annotated[int, about("epochs", "window for n; n = m means n in a row", ge=1, le=64, live=True)] = 5
+    clear_n: Annotated[
+        int, about("epochs", "this many in a row under the clearing level to clear", ge=1, le=64, live=True)
+    ] = 5
     clear_ratio: Annotated[
-        float, about("ratio", "clearing level over raising threshold: the hysteresis", ge=0.05, le=1.0)
+        float, about("ratio", "clearing level over raising threshold: the hysteresis", ge=0.05, le=1.0, live=True)
     ] = 0.8
     min_on_s: Annotated[
-        float, about("s", "an alarm stays up at least this long, so that people can see it", ge=0, le=3600)
+        float, about("s", "an alarm stays up at least this long, so that people can see it", ge=0, le=3600, live=True)
     ] = 5.0
     bridge_s: Annotated[
         float,
         about(
-            "s", "a gap between epochs up to this long is bridged; a longer one starts the count again", ge=0.1, le=3600
+            "s",
+            "a gap between epochs up to this long is bridged; a longer one starts the count again",
+            ge=0.1,
+            le=3600,
+            live=True,
         ),
     ] = 15.0
     lost_s: Annotated[
-        float, about("s", "an active alarm with no new evidence for this long is cleared as lost", ge=1, le=86_400)
+        float,
+        about("s", "an active alarm with no new evidence for this long is cleared as lost", ge=1, le=86_400, live=True),
     ] = 60.0

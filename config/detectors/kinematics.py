@@ -15,16 +15,22 @@ class Kinematics(Section, frozen=True):
 
     enabled: Flag = True
     jump_speed_kt: Annotated[
-        float, about("kt", "implied speed between two positions that no aircraft flies", ge=100, le=20_000)
+        float, about("kt", "implied speed between two positions that no aircraft flies", ge=100, le=20_000, live=True)
     ] = 1500.0
     speed_error_kt: Annotated[
-        float, about("kt", "displacement speed against reported speed, beyond report noise", ge=5, le=5000)
+        float, about("kt", "displacement speed against reported speed, beyond report noise", ge=5, le=5000, live=True)
     ] = 150.0
     climb_fpm: Annotated[
-        float, about("ft/min", "implied vertical rate that no aircraft flies", ge=1000, le=200_000)
+        float, about("ft/min", "implied vertical rate that no aircraft flies", ge=1000, le=200_000, live=True)
     ] = 30_000.0
     position_noise_m: Annotated[
         float,
-        about("m", "position and time-stamp noise that displacement must exceed to mean anything", ge=1, le=10_000),
+        about(
+            "m",
+            "position and time-stamp noise that displacement must exceed to mean anything",
+            ge=1,
+            le=10_000,
+            live=True,
+        ),
     ] = 400.0
     debounce: Debounce = field(default_factory=lambda: Debounce(n=3, m=5))

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from watchkeeper.config.detectors import Detectors
+from watchkeeper.config.guests import default
 from watchkeeper.config.reference import toml_value
 from watchkeeper.config.section import Section, Setting, settings
 
@@ -29,14 +29,14 @@ PIPE_COLUMNS = 160
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Arguments of this command."""
-    names = Detectors.__struct_fields__
+    names = default().detectors.sections()
     parser.add_argument("names", metavar="NAME", nargs="*", help=f"only these; there are: {', '.join(names)}")
     parser.add_argument("--json", action="store_true", help="JSON for machines")
 
 
 def main(args: argparse.Namespace) -> int:
     """Exit code 0, or 2 for a detector that does not exist."""
-    sections: dict[str, Section] = {name: getattr(Detectors(), name) for name in Detectors.__struct_fields__}
+    sections = default().detectors.sections()
     unknown = [name for name in args.names if name not in sections]
     if unknown:
         print(f"no such detector: {', '.join(unknown)} (there are: {', '.join(sections)})", file=sys.stderr)

@@ -76,7 +76,7 @@ class StateLock:
 
 def fingerprint(config: Config) -> str:
     """What the shape of the state depends on. Thresholds are not part of it: they change without losing state."""
-    enabled = [name for name in config.detectors.__struct_fields__ if getattr(config.detectors, name).enabled]
+    enabled = [name for name, section in config.detectors.sections().items() if getattr(section, "enabled", True)]
     shape = [FORMAT, config.fleet, config.frames, config.time.tick_s, enabled]
     return blake2b(msgspec.json.encode(shape), digest_size=8).hexdigest()
 

@@ -84,12 +84,12 @@ def run(
 def _only(config: Config, vehicles: int) -> Config:
     """The configuration with the detectors that are judged and no others, and room for every variant."""
     sections = {
-        name: msgspec.structs.replace(getattr(config.detectors, name), enabled=name in KINDS)
-        for name in config.detectors.__struct_fields__
+        name: msgspec.structs.replace(section, enabled=name in KINDS)
+        for name, section in config.detectors.sections().items()
     }
     return msgspec.structs.replace(
         config,
-        detectors=msgspec.structs.replace(config.detectors, **sections),
+        detectors=config.detectors.replaced(sections),
         time=msgspec.structs.replace(config.time, lateness_s=WAIT_S),
         fleet=msgspec.structs.replace(config.fleet, max_vehicles=max(vehicles, 8), evict_idle_s=86_400.0),
         limits=msgspec.structs.replace(config.limits, pending_samples=100_000_000),

@@ -73,7 +73,7 @@ def test_shown_configuration_can_be_loaded_again(tmp_path: Path, capsys: pytest.
 def test_detectors_lists_every_detector_and_parameter(capsys: pytest.CaptureFixture[str]) -> None:
     assert call(detectors) == 0
     out = capsys.readouterr().out
-    for name in Detectors.__struct_fields__:
+    for name in Detectors().sections():
         assert f"\n{name} " in "\n" + out
     for part in ("separation_nm", "0.01 to 50", "NM", "debounce.clear_ratio", '["gps", "imu"]'):
         assert part in out
@@ -82,7 +82,7 @@ def test_detectors_lists_every_detector_and_parameter(capsys: pytest.CaptureFixt
 def test_detectors_for_machines(capsys: pytest.CaptureFixture[str]) -> None:
     assert call(detectors, "--json") == 0
     listed = json.loads(capsys.readouterr().out)
-    assert tuple(listed) == Detectors.__struct_fields__
+    assert list(listed) == list(Detectors().sections())
     by_key = {p["key"]: p for d in listed.values() for p in d["parameters"]}
     horizon = by_key["detectors.conflict.horizon_s"]
     assert (horizon["default"], horizon["min"], horizon["max"], horizon["unit"]) == (120.0, 1, 1800, "s")

@@ -10,7 +10,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from watchkeeper.config.detectors.conflict import Zone
-from watchkeeper.config.loader import RISING, SECTIONS, SETTINGS, ConfigError, Problem, env_name, load
+from watchkeeper.config.guests import SECTIONS, SETTINGS
+from watchkeeper.config.loader import ConfigError, Problem, env_name, load, rising
 from watchkeeper.config.outputs import Webhook
 from watchkeeper.config.reference import config_toml, toml_value
 from watchkeeper.config.schema import Config, Source
@@ -96,7 +97,7 @@ def configs(draw: st.DrawFn) -> Config:
     assume(not f"{values['topics.output']}/".startswith(f"{values['topics.telemetry']}/"))
     values["fleet.max_vehicles"] = max(values["fleet.max_vehicles"], 6)
     values["limits.max_gateways"] = max(values["limits.max_gateways"], 2)
-    for chain in RISING:
+    for chain in rising():
         drawn = sorted(values[key] for key in chain)
         for key, value in zip(chain, drawn, strict=True):
             assume(SETTINGS[key].low <= value <= SETTINGS[key].high)

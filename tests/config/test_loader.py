@@ -6,7 +6,8 @@ from typing import Annotated
 import msgspec
 import pytest
 
-from watchkeeper.config.loader import SETTINGS, ConfigError, Problem, env_name, load
+from watchkeeper.config.guests import SETTINGS
+from watchkeeper.config.loader import ConfigError, Problem, env_name, load
 from watchkeeper.config.schema import DEFAULT, Config
 from watchkeeper.config.section import Flag, Section, about, settings
 from watchkeeper.streams.messages import Kind
@@ -177,7 +178,7 @@ def test_every_debounce_rule_is_checked(tmp_path: Path) -> None:
     names = [key.removesuffix(".n") for key in SETTINGS if key.endswith("debounce.n")]
     found = problems_of("\n".join(f"[{name}]\nn = 9\nm = 8" for name in names), tmp_path)
     assert [p.key for p in found] == [f"{name}.n" for name in names]
-    assert len(found) == len(DEFAULT.detectors.__struct_fields__)
+    assert len(found) == len(DEFAULT.detectors.sections())
 
 
 def test_rules_do_not_judge_counts_of_a_profile_that_is_misspelt(tmp_path: Path) -> None:

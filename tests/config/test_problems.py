@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from watchkeeper.config.loader import SETTINGS, ConfigError, Problem, load
+from watchkeeper.config.guests import SETTINGS
+from watchkeeper.config.loader import ConfigError, Problem, load
 
 
 def problems_of(text: str | bytes, tmp_path: Path, env: dict[str, str] | None = None) -> list[Problem]:

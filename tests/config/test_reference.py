@@ -2,7 +2,8 @@
 
 import tomllib
 
-from watchkeeper.config.loader import SETTINGS, load
+from watchkeeper.config.guests import SETTINGS
+from watchkeeper.config.loader import load
 from watchkeeper.config.reference import config_toml, reference_markdown
 from watchkeeper.config.schema import DEFAULT
 from watchkeeper.config.section import columns

@@ -30,7 +30,7 @@ def only(**settings: Any) -> Config:
     """A configuration in which nothing else is watched."""
     sections = {
         name: msgspec.structs.replace(section, enabled=name == KIND, **(settings if name == KIND else {}))
-        for name, section in ((name, getattr(Detectors(), name)) for name in Detectors.__struct_fields__)
+        for name, section in Detectors().sections().items()
     }
     return Config(fleet=FleetLimits(max_vehicles=2000), time=Time(lateness_s=0.5), detectors=Detectors(**sections))
 

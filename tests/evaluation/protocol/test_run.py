@@ -99,7 +99,7 @@ def test_the_scores_are_those_of_the_pipeline(flights):
             if found.kind == "gps_imu":
                 seen.update(zip(found.epoch.tolist(), (found.score / found.threshold).tolist(), strict=True))
 
-    others = {name: {"enabled": name == "gps_imu"} for name in DEFAULT.detectors.__struct_fields__}
+    others = {name: {"enabled": name == "gps_imu"} for name in DEFAULT.detectors.sections()}
     pipeline = Pipeline(msgspec.convert({"detectors": others}, Config), on_evidence=hear)
     for batch in batches([Variant(flight)], strict=True):
         pipeline.feed(batch)
