@@ -5,9 +5,9 @@ from watchkeeper.detectors.conflict.detector import Conflict
 from watchkeeper.detectors.gnss_interference.detector import GnssInterference
 from watchkeeper.detectors.gps_imu.detector import GpsImu
 from watchkeeper.detectors.intent.detector import Intent
-from watchkeeper.detectors.kinematics import Kinematics
+from watchkeeper.detectors.kinematics.detector import Kinematics
 from watchkeeper.detectors.link.detector import LinkDetector
-from watchkeeper.detectors.silence import Silence
+from watchkeeper.detectors.silence.detector import Silence
 
 __all__ = ["REGISTRY"]
 

@@ -7,7 +7,7 @@ from geographiclib.geodesic import Geodesic
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from watchkeeper.detectors.kinematics import CAUSES, REACQUIRE, Kinematics
+from watchkeeper.detectors.kinematics.detector import CAUSES, REACQUIRE, Kinematics
 
 KT = 1852.0 / 3600.0
 

@@ -5,7 +5,7 @@ import numpy as np
 from watchkeeper.config.detectors import Detectors
 from watchkeeper.config.detectors.silence import Silence as SilenceConfig
 from watchkeeper.config.schema import Config
-from watchkeeper.detectors.silence import Silence
+from watchkeeper.detectors.silence.detector import Silence
 
 IMU = {"imu_ax": 0.0, "imu_ay": 0.0, "imu_az": -9.8, "imu_wx": 0.0, "imu_wy": 0.0, "imu_wz": 0.0}
 

@@ -1,0 +1,1 @@
+"""kinematics: a track that contradicts itself."""

@@ -1,0 +1,1 @@
+"""silence: a stream that has stopped."""
