@@ -68,7 +68,7 @@ def main(argv: Sequence[str]) -> int:
     whole, incidents, links = Stopwatch(), Stopwatch(), Stopwatch()
     feed = whole.around(pipeline.feed)
     pipeline.incidents.step = incidents.around(pipeline.incidents.step)  # type: ignore[method-assign]
-    link = next(d for d in pipeline.detectors if d.name == "link")
+    link = next(d for d in pipeline.detectors if d.declaration.name == "link")
     link.step = links.around(link.step)  # type: ignore[method-assign]
     source = network_source(1, args.vehicles, args.alarms, args.seconds, None)
     alarms = investigations = 0

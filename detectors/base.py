@@ -11,17 +11,19 @@ no randomness without a fixed seed: the same windows give the same bytes.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal, Protocol, TypeVar, runtime_checkable
+from typing import Any, ClassVar, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
+from watchkeeper.config.detectors import Detectors
+from watchkeeper.config.guests import add_section, remove_section
 from watchkeeper.config.schema import Config
+from watchkeeper.detectors.declaration import Declaration
 from watchkeeper.detectors.fleet.fleet import Fleet, Samples
 from watchkeeper.streams.batch import F8, I4, I8, U1, Bool
 from watchkeeper.streams.messages import Kind
 
 SEVERITIES: tuple[str, ...] = ("advisory", "caution", "warning")
-Subject = Literal["vehicle", "pair", "place"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,13 +72,8 @@ class Evidence:
 class Detector(Protocol):
     """See the module's docstring for the life cycle."""
 
-    name: ClassVar[str]
-    """Its section in the configuration."""
-    kinds: ClassVar[tuple[str, ...]]
-    """The alarm kinds it gives evidence for; each has a config section of that name with a debounce rule."""
-
-    subjects: ClassVar[Subject]
-    """What its evidence is about; see alarms/subjects.py."""
+    declaration: ClassVar[Declaration]
+    """Name, settings, alarm kinds, gauges and a scenario; see declaration.py."""
 
     def __init__(self, config: Config, fleet: Fleet) -> None: ...
 
@@ -119,9 +116,34 @@ D = TypeVar("D", bound=type[Detector])
 
 
 def register(detector: D) -> D:
-    """Class decorator: makes a detector known under its name."""
-    REGISTRY[detector.name] = detector
+    """Class decorator: makes a detector known under its name, and its settings a part of the configuration.
+
+    TypeError: its declaration is not complete. ValueError: its name, or that of one of its kinds, is taken.
+    """
+    declared: Declaration | None = getattr(detector, "declaration", None)
+    if not isinstance(declared, Declaration):
+        raise TypeError(f"{detector.__name__}: a detector has a class attribute `declaration` (wk.Declaration)")
+    if problems := list(declared.problems()):
+        raise TypeError(f"{detector.__name__}: {'; '.join(problems)}")
+    if REGISTRY.get(declared.name) is detector:
+        return detector
+    taken = {kind.name for known in REGISTRY.values() for kind in known.declaration.kinds}
+    if double := taken & {kind.name for kind in declared.kinds}:
+        raise ValueError(f"{detector.__name__}: alarms of the kind {', '.join(sorted(double))} exist already")
+    own = Detectors().sections()
+    for name, section in declared.sections():
+        if type(own.get(name)) is not section:
+            add_section("detectors", name, section)
+    REGISTRY[declared.name] = detector
     return detector
+
+
+def unregister(name: str) -> None:
+    """Forget a detector from outside, for tests and notebooks."""
+    known = REGISTRY.pop(name, None)
+    if known is not None:
+        for section, _ in known.declaration.sections():
+            remove_section("detectors", section)
 
 
 def full(n: int, value: float) -> F8:

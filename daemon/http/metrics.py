@@ -16,23 +16,19 @@ from prometheus_client import CollectorRegistry, Histogram, ProcessCollector
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from watchkeeper.daemon.http.metric_names import figure
+from watchkeeper.config.guests import section_of
 from watchkeeper.daemon.intake.deadletter import NO_STREAM
 from watchkeeper.detectors.alarms.events import CLEARED, RAISED, UPDATED
 from watchkeeper.detectors.base import SEVERITIES
-from watchkeeper.detectors.catalog import REGISTRY
-from watchkeeper.detectors.incidents.incidents import INCIDENT
+from watchkeeper.detectors.catalog import detector_kinds, gauges, kinds
 from watchkeeper.streams.messages import Drop, Kind
 
 if TYPE_CHECKING:
     from watchkeeper.daemon.app import App
 
-KINDS: tuple[str, ...] = (*(kind for detector in REGISTRY.values() for kind in detector.kinds), INCIDENT)
 STREAMS: tuple[str, ...] = (*(kind.word for kind in Kind), NO_STREAM)
 STATES: tuple[str, ...] = (RAISED, UPDATED, CLEARED)
 PERCENTILES: tuple[str, ...] = ("50", "95", "99")
-# Shown although the detector may be off: dashboards and rules ask for these two.
-NO_CONFLICT: dict[str, float] = dict.fromkeys(("conflict_tcpa_min_s", "conflict_dcpa_min_m"), math.nan)
 # From a message that is judged at once to a broker that is slow to confirm.
 LATENCY_BUCKETS_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 
@@ -101,13 +97,13 @@ class _Reader(Collector):
         gauge = GaugeMetricFamily(
             "watchkeeper_alarms_active", "Alarms that are active now", labels=["kind", "severity"]
         )
-        for kind in KINDS:
+        for kind in kinds():
             for severity in SEVERITIES:
                 gauge.add_metric([kind, severity], active[kind, severity])
         yield gauge
         yield _total("alarms_refused", "Alarms not raised because the alarm table was full", app.pipeline.book.refused)
         events = _counter("alarm_events", "Alarm events recorded", ["kind", "state"])
-        for kind in KINDS:
+        for kind in kinds():
             for state in STATES:
                 events.add_metric([kind, state], app.publisher.events[kind, state])
         yield events
@@ -119,27 +115,25 @@ class _Reader(Collector):
             "Percentile of the scores of the last tick with evidence",
             labels=["kind", "percentile"],
         )
-        for kind in KINDS:
+        for kind in kinds():
             for percentile in PERCENTILES:
                 scores.add_metric([kind, percentile], found.pop(f"{kind}_score_p{percentile}", math.nan))
         yield scores
-        d = self._app.config.detectors
-        limits = {"conflict": d.conflict.probability, "gps_imu": d.gps_imu.threshold}
-        limits["gnss_interference"] = d.gnss_interference.share
         threshold = GaugeMetricFamily(
             "watchkeeper_score_threshold", "Scores from here on count towards an alarm", labels=["kind"]
         )
-        for kind in KINDS[:-1]:
-            threshold.add_metric([kind], limits.get(kind, 1.0))
+        for name, declared in detector_kinds().items():
+            threshold.add_metric([name], declared.threshold(section_of(self._app.config, "detectors", name)))
         yield threshold
         families: dict[str, CounterMetricFamily | GaugeMetricFamily] = {}
-        for key, value in sorted({**NO_CONFLICT, **found}.items()):
-            known = figure(key)
-            name, label = known.name, known.label
+        # what is declared is shown although the detector may be off: dashboards and rules ask for it
+        for key, (name, gauge) in sorted(gauges().items()):
             if name not in families:
-                family = CounterMetricFamily if known.counter else GaugeMetricFamily
-                families[name] = family(f"watchkeeper_{name}", known.help, labels=[label[0]] if label else [])
-            families[name].add_metric([label[1]] if label else [], value)
+                family = CounterMetricFamily if gauge.counter else GaugeMetricFamily
+                labels = [gauge.label[0]] if gauge.label else []
+                families[name] = family(f"watchkeeper_{name}", gauge.help, labels=labels)
+            value = found.get(key, 0.0 if gauge.counter else math.nan)
+            families[name].add_metric([gauge.label[1]] if gauge.label else [], value)
         yield from families.values()
 
     def _sources(self) -> Iterator[Metric]:

@@ -13,10 +13,6 @@ from watchkeeper.detectors.base import Evidence, Window
 from watchkeeper.detectors.catalog import REGISTRY
 from watchkeeper.streams.batch import F8, I8, U1
 
-# Alarm kinds whose subject is a vehicle, in the order of the picture's column `worst`.
-VEHICLE_KINDS: tuple[str, ...] = tuple(
-    kind for detector in REGISTRY.values() if detector.subjects == "vehicle" for kind in detector.kinds
-)
 NO_KIND = 255
 # A score that was not repeated for so long says nothing about now.
 FRESH_S = 5.0
@@ -24,20 +20,27 @@ FRESH_S = 5.0
 F4 = NDArray[np.float32]
 
 
+def vehicle_kinds() -> tuple[str, ...]:
+    """Alarm kinds whose subject is a vehicle, in the order of the picture's column `worst`."""
+    declared = [detector.declaration for detector in REGISTRY.values()]
+    return tuple(kind.name for d in declared if d.subjects == "vehicle" for kind in d.kinds)
+
+
 class Scores:
     """`ratio[kind, slot]` is the newest score over its threshold, `t` when that was; `latest` each kind's evidence."""
 
     def __init__(self, capacity: int) -> None:
+        self.kinds = vehicle_kinds()
         self.latest: dict[str, Evidence] = {}
-        self.ratio: F4 = np.full((len(VEHICLE_KINDS), capacity), np.nan, np.float32)
-        self.t: F8 = np.full((len(VEHICLE_KINDS), capacity), -np.inf)
+        self.ratio: F4 = np.full((len(self.kinds), capacity), np.nan, np.float32)
+        self.t: F8 = np.full((len(self.kinds), capacity), -np.inf)
 
     def take(self, _window: Window, evidence: list[Evidence]) -> None:
         """One tick's evidence, sorted by subject and epoch: of several rows about a vehicle the newest stays."""
         for found in evidence:
             self.latest[found.kind] = found
-            if found.kind in VEHICLE_KINDS:
-                row = VEHICLE_KINDS.index(found.kind)
+            if found.kind in self.kinds:
+                row = self.kinds.index(found.kind)
                 self.ratio[row, found.a] = found.score / found.threshold
                 self.t[row, found.a] = found.t
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from watchkeeper.daemon.live.scores import FRESH_S, VEHICLE_KINDS, Scores
+from watchkeeper.daemon.live.scores import FRESH_S, Scores
 from watchkeeper.detectors.engine.pipeline import Pipeline
 from watchkeeper.detectors.fleet.fleet import Fleet
 from watchkeeper.detectors.link.detector import LinkDetector
@@ -105,7 +105,7 @@ def _points(unit: str, t: F8, v: F8) -> dict[str, Any]:
 def _scores(scores: Scores, slot: int, t: float) -> list[dict[str, Any]]:
     """What each detector says about it; with numbers and causes where its last evidence names the vehicle."""
     said = []
-    for row, kind in enumerate(VEHICLE_KINDS):
+    for row, kind in enumerate(scores.kinds):
         age_s = t - float(scores.t[row, slot])
         if age_s > FRESH_S:
             continue

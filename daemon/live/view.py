@@ -25,7 +25,7 @@ from watchkeeper.daemon.live import picture as live_picture
 from watchkeeper.daemon.live.desk import Acknowledgement, Desk
 from watchkeeper.daemon.live.network import network
 from watchkeeper.daemon.live.roster import Roster
-from watchkeeper.daemon.live.scores import VEHICLE_KINDS, Scores
+from watchkeeper.daemon.live.scores import Scores, vehicle_kinds
 from watchkeeper.daemon.live.vehicle import describe
 from watchkeeper.daemon.live.viewer import Picture, Viewer
 from watchkeeper.detectors.alarms.events import AlarmEvent, encode_event
@@ -183,7 +183,7 @@ class Live:
             "t": t if math.isfinite(t) else None,
             "t_now": pipeline.t_max if math.isfinite(pipeline.t_max) else None,
             "wall": time.time(),
-            "kinds": VEHICLE_KINDS,
+            "kinds": vehicle_kinds(),
             "vehicles": len(pipeline.fleet),
             "figures": self._figures(),
             "state": self._watched.not_ready(),

@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from watchkeeper.config.schema import Config
-from watchkeeper.daemon.http.metrics import KINDS
 from watchkeeper.daemon.outputs.publisher import status_topic
+from watchkeeper.detectors.catalog import kinds
 from watchkeeper.streams.mqtt.transport import Transport
 
 if TYPE_CHECKING:
@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 MEMORY = "home-assistant.json"
 # Counts may change with every tick; a wall display needs no more than this.
 PERIOD_S = 1.0
-# What Home Assistant calls dangerous, and what it calls a problem.
-SAFETY = ("conflict", "los")
 
 
 def summary_topic(config: Config) -> str:
@@ -68,7 +66,7 @@ def announcements(config: Config, version: str) -> dict[str, dict[str, Any]]:
             "state_class": "measurement", "icon": "mdi:radar", **shared,
         }
     }  # fmt: skip
-    for kind in KINDS:
+    for kind, declared in kinds().items():
         words, count = kind.replace("_", " "), f"value_json.alarms.{kind}"
         found[topic("sensor", kind)] = {
             "name": f"Alarms: {words}", "unique_id": f"{node}_{kind}_count", "value_template": f"{{{{ {count} }}}}",
@@ -77,7 +75,7 @@ def announcements(config: Config, version: str) -> dict[str, dict[str, Any]]:
         found[topic("binary_sensor", kind)] = {
             "name": words.capitalize(), "unique_id": f"{node}_{kind}",
             "value_template": f"{{{{ 'ON' if {count} > 0 else 'OFF' }}}}",
-            "device_class": "safety" if kind in SAFETY else "problem", **shared,
+            "device_class": "safety" if declared.safety else "problem", **shared,
         }  # fmt: skip
     return found
 
@@ -117,7 +115,7 @@ class HomeAssistantSink:
 
     def _summary(self) -> bytes:
         active = Counter(event.kind for event in self._pipeline.active.values())
-        counts = {kind: active[kind] for kind in KINDS}
+        counts = {kind: active[kind] for kind in kinds()}
         return msgspec.json.encode({"vehicles": len(self._pipeline.fleet), "alarms": counts})
 
     async def _announce(self, transport: Transport) -> None:

@@ -32,7 +32,7 @@ from watchkeeper.daemon.logs import kv
 from watchkeeper.daemon.outputs.journal import Journal
 from watchkeeper.daemon.outputs.outbox import Letter, Outbox
 from watchkeeper.detectors.alarms.events import CLEARED, UPDATED, AlarmEvent, encode_event
-from watchkeeper.detectors.incidents.incidents import INCIDENT
+from watchkeeper.detectors.incidents.declaration import INCIDENT
 from watchkeeper.streams.messages import subject_topic
 from watchkeeper.streams.mqtt.transport import MAX_IN_FLIGHT, Transport
 

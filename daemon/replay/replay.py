@@ -96,7 +96,7 @@ class Replay:
             "inputs": [
                 {"path": str(i.path), "format": i.format, "bad_rows": i.bad_rows, "problems": i.problems} for i in infos
             ],
-            "detectors": sorted(detector.name for detector in pipeline.detectors),
+            "detectors": sorted(detector.declaration.name for detector in pipeline.detectors),
             "samples": dict(sorted(pipeline.samples.items())),
             "drops": _nested(pipeline.drops),
             "alarms": _nested(self.events),

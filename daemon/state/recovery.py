@@ -27,7 +27,6 @@ from watchkeeper.daemon.state.snapshot import (
 )
 from watchkeeper.detectors.alarms.events import CLEARED, AlarmEvent
 from watchkeeper.detectors.engine.pipeline import Pipeline
-from watchkeeper.detectors.incidents.incidents import INCIDENT
 
 log = logging.getLogger(__name__)
 
@@ -39,9 +38,7 @@ def recover(config: Config, state_dir: Path, journal: Journal) -> tuple[Pipeline
     pipeline, restored = _from_snapshot(config, state_dir / SNAPSHOT)
     journal.resume(pipeline.watermark if restored else None)
     past = journal.past
-    watched = {k for d in pipeline.detectors for k in d.kinds if getattr(config.detectors, k).enabled}
-    if pipeline.incidents is not None:
-        watched.add(INCIDENT)
+    watched = pipeline.watched
     pipeline.restore_alarms([event for event in past.active if event.kind in watched])
     orphans = [event for event in past.active if (event.kind, event.subjects) not in pipeline.active]
     log.info(

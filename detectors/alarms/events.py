@@ -50,6 +50,11 @@ class AlarmEvent(msgspec.Struct, frozen=True, kw_only=True):
     evidence: dict[str, Any]
     diagnosis: dict[str, Any] | None = None
 
+    @classmethod
+    def of(cls, line: bytes) -> AlarmEvent:
+        """The event of one line of JSON. Raises msgspec.DecodeError."""
+        return _decoder.decode(line)
+
 
 def alarm_id(kind: str, subjects: tuple[str, ...], t_onset: float) -> str:
     """Sixteen hex digits from what makes the alarm this alarm."""
@@ -58,6 +63,7 @@ def alarm_id(kind: str, subjects: tuple[str, ...], t_onset: float) -> str:
 
 
 _encoder = msgspec.json.Encoder()
+_decoder = msgspec.json.Decoder(AlarmEvent)
 
 
 def encode_event(event: AlarmEvent) -> bytes:

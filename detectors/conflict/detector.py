@@ -18,8 +18,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from watchkeeper.config.schema import Config
-from watchkeeper.detectors.base import Evidence, Subject, Window, full
+from watchkeeper.detectors.base import Evidence, Window, full
 from watchkeeper.detectors.conflict import tracks
+from watchkeeper.detectors.conflict.declaration import DECLARATION
 from watchkeeper.detectors.conflict.probability import AGE_S, FREE, MOTION, TURN_RADS, judge
 from watchkeeper.detectors.conflict.search import (
     DCPA_M,
@@ -35,6 +36,7 @@ from watchkeeper.detectors.conflict.search import (
 )
 from watchkeeper.detectors.conflict.tracks import Tracks
 from watchkeeper.detectors.conflict.zones import Zones, minima_at
+from watchkeeper.detectors.declaration import Declaration
 from watchkeeper.detectors.fleet.fleet import Fleet
 from watchkeeper.detectors.kernels.approach import ALT_FT, CLIMB_FTS, LEVEL_S, SEPARATION_M, VERTICAL_FT, state_of
 from watchkeeper.streams.batch import F8, I4, I8, U1
@@ -63,9 +65,7 @@ _GROUND, _SELECTED = (COLUMN[Kind.ADSB][name] for name in ("on_ground", "sel_alt
 class Conflict:
     """See the module's docstring."""
 
-    name: ClassVar[str] = "conflict"
-    kinds: ClassVar[tuple[str, ...]] = ("conflict", "los")
-    subjects: ClassVar[Subject] = "pair"
+    declaration: ClassVar[Declaration] = DECLARATION
 
     def __init__(self, config: Config, fleet: Fleet) -> None:
         self._fleet = fleet

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from watchkeeper.config.guests import section_of
 from watchkeeper.config.schema import Config
 from watchkeeper.detectors.alarms.events import CLEARED, AlarmBook, AlarmEvent
 from watchkeeper.detectors.alarms.subjects import Pairs, Places, Subjects, Vehicles
@@ -29,7 +30,8 @@ from watchkeeper.detectors.engine.eventtime import ACCEPT, LATE, EventClock, Hel
 from watchkeeper.detectors.engine.gateways import Gateways
 from watchkeeper.detectors.engine.window import Block, Pending, samples_of
 from watchkeeper.detectors.fleet.fleet import Fleet
-from watchkeeper.detectors.incidents.incidents import INCIDENT, Incidents
+from watchkeeper.detectors.incidents.declaration import INCIDENT
+from watchkeeper.detectors.incidents.incidents import Incidents
 from watchkeeper.detectors.link.detector import LinkDetector
 from watchkeeper.streams.batch import Batch, Columns
 from watchkeeper.streams.check import OK, REASONS, check, wrap
@@ -62,13 +64,13 @@ class Pipeline:
         self.detectors: list[Detector] = [
             make(config, self.fleet)
             for make in REGISTRY.values()
-            if any(getattr(config.detectors, kind).enabled for kind in make.kinds)
+            if any(self._section(kind.name).enabled for kind in make.declaration.kinds)
         ]
         self._watches = {
-            kind: Watch(kind, getattr(config.detectors, kind).debounce, self._subjects(detector), self.book)
+            kind.name: Watch(kind.name, self._section(kind.name).debounce, self._subjects(detector), self.book)
             for detector in self.detectors
-            for kind in detector.kinds
-            if getattr(config.detectors, kind).enabled
+            for kind in detector.declaration.kinds
+            if self._section(kind.name).enabled
         }
         # a diagnosis rests on link statistics
         links = next(
@@ -83,6 +85,10 @@ class Pipeline:
         self._away = False
         self._last_t = -np.inf
         self._evict_at = -np.inf
+
+    def _section(self, kind: str) -> Any:
+        """The settings of an alarm kind."""
+        return section_of(self.config, "detectors", kind)
 
     def _declare(self) -> None:
         """Make the vehicles and gateways known that the configuration names, heard or not."""
@@ -267,9 +273,10 @@ class Pipeline:
         return events
 
     def _subjects(self, detector: Detector) -> Subjects:
-        if detector.subjects == "pair":
+        subjects = detector.declaration.subjects
+        if subjects == "pair":
             return Pairs(self.fleet, self.config.detectors.conflict.max_pairs)
-        return Places() if detector.subjects == "place" else Vehicles(self.fleet)
+        return Places() if subjects == "place" else Vehicles(self.fleet)
 
     def _evict(self, t: float) -> list[AlarmEvent]:
         slots = self.fleet.idle(t)
@@ -287,6 +294,11 @@ class Pipeline:
     def active(self) -> dict[tuple[str, tuple[str, ...]], AlarmEvent]:
         """The active alarms: (kind, subjects) to the last event."""
         return self.book.active
+
+    @property
+    def watched(self) -> set[str]:
+        """The alarm kinds that can be raised with these settings."""
+        return {*self._watches} | ({INCIDENT} if self.incidents is not None else set())
 
     @property
     def t_max(self) -> float:
@@ -310,7 +322,7 @@ class Pipeline:
 
     def gauges(self) -> dict[str, float]:
         """Figures of every detector, `<detector>_<figure>`, and the latest scores' quantiles per alarm kind."""
-        found = {f"{d.name}_{key}": value for d in self.detectors for key, value in d.gauges().items()}
+        found = {f"{d.declaration.name}_{key}": value for d in self.detectors for key, value in d.gauges().items()}
         if self.incidents is not None:
             found |= {f"incident_{key}": value for key, value in self.incidents.gauges().items()}
             found |= {f"topology_{key}": value for key, value in self.incidents.network.gauges().items()}
@@ -333,7 +345,7 @@ class Pipeline:
         if self.incidents is not None:
             self.incidents.retune(config)
         for kind, watch in self._watches.items():
-            watch.debouncer.retune(getattr(config.detectors, kind).debounce)
+            watch.debouncer.retune(self._section(kind).debounce)
 
     def snapshot(self) -> dict[str, Any]:
         """The whole state as nested dicts of arrays and plain values. Arrays may be views: encode before feeding on."""
@@ -345,7 +357,7 @@ class Pipeline:
             "fleet": self.fleet.snapshot(),
             "pending": {kind.word: pending.snapshot() for kind, pending in self._pending.items()},
             "vias": self.gateways,
-            "detectors": {d.name: d.snapshot() for d in self.detectors},
+            "detectors": {d.declaration.name: d.snapshot() for d in self.detectors},
             "watches": {kind: watch.snapshot() for kind, watch in self._watches.items()},
             "alarms": list(self.book.active.values()),
         }
@@ -367,8 +379,8 @@ class Pipeline:
         self._gateways = Gateways(state["vias"])
         self._declare()
         for detector in self.detectors:
-            if detector.name in state["detectors"]:
-                detector.restore(state["detectors"][detector.name])
+            if (name := detector.declaration.name) in state["detectors"]:
+                detector.restore(state["detectors"][name])
         for kind, saved in state["watches"].items():
             if kind in self._watches:
                 self._watches[kind].restore(saved)
@@ -387,7 +399,7 @@ class Pipeline:
             if kind != INCIDENT:
                 self._watches[kind].disown(subjects)
             del self.book.active[kind, subjects]
-        makers = {kind: detector for detector in self.detectors for kind in detector.kinds}
+        makers = {kind.name: detector for detector in self.detectors for kind in detector.declaration.kinds}
         for (kind, subjects), event in active.items():
             if not self._watches[kind].adopt(event):
                 continue

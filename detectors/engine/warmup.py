@@ -9,6 +9,7 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
+from watchkeeper.config.guests import section_of
 from watchkeeper.config.schema import Config
 from watchkeeper.detectors.engine.pipeline import Pipeline
 from watchkeeper.streams.batch import Batch, columns_of
@@ -21,12 +22,16 @@ RATE_HZ = 20
 def warm_up(config: Config) -> None:
     """Run every code path that Numba compiles, on made-up samples; nothing of it is kept."""
     limits = msgspec.structs.replace(config.fleet, max_vehicles=8)
-    pipeline = Pipeline(msgspec.structs.replace(config, fleet=limits))
-    # `intent` looks once per step: one must end meanwhile
-    first_s = max(1.0, float(int(config.detectors.intent.step_s) - SECONDS // 2))
-    for second in range(SECONDS):
-        pipeline.feed(_second(first_s + second))
-    pipeline.finish()
+    scratch = msgspec.structs.replace(config, fleet=limits)
+    declared = [detector.declaration for detector in Pipeline(scratch).detectors]
+    looks = {d.looks_every_s(section_of(config, "detectors", d.name)) for d in declared}
+    # a detector that looks once per step must see one end
+    for every_s in sorted(looks - {0.0}) or [0.0]:
+        pipeline = Pipeline(scratch)
+        first_s = max(1.0, float(int(every_s) - SECONDS // 2))
+        for second in range(SECONDS):
+            pipeline.feed(_second(first_s + second))
+        pipeline.finish()
 
 
 def _second(t0: float) -> Batch:

@@ -18,10 +18,12 @@ import h3.api.basic_int as h3
 import numpy as np
 
 from watchkeeper.config.schema import Config
-from watchkeeper.detectors.base import Evidence, Subject, Window, full
+from watchkeeper.detectors.base import Evidence, Window, full
+from watchkeeper.detectors.declaration import Declaration
 from watchkeeper.detectors.fleet.fleet import Fleet
 from watchkeeper.detectors.gnss_interference.areas import PREFIX, TREND_S, Area, Areas
 from watchkeeper.detectors.gnss_interference.cells import Cells, Census, shape
+from watchkeeper.detectors.gnss_interference.declaration import DECLARATION
 from watchkeeper.detectors.gnss_interference.quality import Quality
 from watchkeeper.streams.batch import F8, I4, U1
 from watchkeeper.streams.messages import COLUMN, Kind
@@ -40,9 +42,7 @@ _LAT, _LON = (COLUMN[Kind.ADSB][name] for name in ("lat", "lon"))
 class GnssInterference:
     """See the module's docstring."""
 
-    name: ClassVar[str] = "gnss_interference"
-    kinds: ClassVar[tuple[str, ...]] = ("gnss_interference",)
-    subjects: ClassVar[Subject] = "place"
+    declaration: ClassVar[Declaration] = DECLARATION
 
     def __init__(self, config: Config, fleet: Fleet) -> None:
         self._fleet = fleet

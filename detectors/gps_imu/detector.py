@@ -20,8 +20,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from watchkeeper.config.schema import Config
-from watchkeeper.detectors.base import Evidence, Subject, Window, full
+from watchkeeper.detectors.base import Evidence, Window, full
+from watchkeeper.detectors.declaration import Declaration
 from watchkeeper.detectors.fleet.fleet import Fleet, Samples
+from watchkeeper.detectors.gps_imu.declaration import DECLARATION
 from watchkeeper.detectors.gps_imu.fleet_model import ResidualModel
 from watchkeeper.detectors.gps_imu.kernel import run
 from watchkeeper.detectors.gps_imu.scale import WEIGHT
@@ -39,9 +41,7 @@ LAYOUT = crc32(repr(VEHICLE.descr).encode())
 class GpsImu:
     """See the module's docstring."""
 
-    name: ClassVar[str] = "gps_imu"
-    kinds: ClassVar[tuple[str, ...]] = ("gps_imu",)
-    subjects: ClassVar[Subject] = "vehicle"
+    declaration: ClassVar[Declaration] = DECLARATION
 
     def __init__(self, config: Config, fleet: Fleet) -> None:
         self._fleet = fleet

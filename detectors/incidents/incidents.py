@@ -24,6 +24,7 @@ from watchkeeper.detectors.alarms.events import CLEARED, RAISED, UPDATED, AlarmB
 from watchkeeper.detectors.base import SEVERITIES
 from watchkeeper.detectors.fleet.fleet import Fleet
 from watchkeeper.detectors.incidents.clock import Memory, Situation
+from watchkeeper.detectors.incidents.declaration import INCIDENT
 from watchkeeper.detectors.incidents.diagnoser import Rule, investigate
 from watchkeeper.detectors.incidents.faults import FAULT_TYPES
 from watchkeeper.detectors.incidents.live_tools import LiveTools
@@ -32,7 +33,6 @@ from watchkeeper.detectors.incidents.tools import SYMPTOMS, Symptom
 from watchkeeper.detectors.incidents.topology import Topology
 from watchkeeper.detectors.link.stats import LinkStats
 
-INCIDENT = "incident"
 # Alarms about one vehicle's telemetry; conflicts are about what aircraft do, not about what is broken.
 DIAGNOSED = frozenset({"silence", "link", "gps_imu"})
 # An answer this probable that is found again stands until another alarm joins.

@@ -21,8 +21,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from watchkeeper.config.schema import Config
-from watchkeeper.detectors.base import Evidence, Subject, Window, full
+from watchkeeper.detectors.base import Evidence, Window, full
+from watchkeeper.detectors.declaration import Declaration
 from watchkeeper.detectors.fleet.fleet import Fleet
+from watchkeeper.detectors.intent.declaration import DECLARATION
 from watchkeeper.detectors.intent.steps import MEMORY, Present
 from watchkeeper.detectors.intent.tally import Tally
 from watchkeeper.detectors.kernels.pairs import conflicting, look, navigation, significant, threat_m
@@ -43,9 +45,7 @@ _HISTORY = 4
 class Intent:
     """See the module's docstring."""
 
-    name: ClassVar[str] = "intent"
-    kinds: ClassVar[tuple[str, ...]] = ("intent",)
-    subjects: ClassVar[Subject] = "vehicle"
+    declaration: ClassVar[Declaration] = DECLARATION
 
     def __init__(self, config: Config, fleet: Fleet) -> None:
         self._fleet = fleet

@@ -31,8 +31,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from watchkeeper.config.schema import Config
-from watchkeeper.detectors.base import Evidence, Subject, Window
+from watchkeeper.detectors.base import Evidence, Window
+from watchkeeper.detectors.declaration import Declaration
 from watchkeeper.detectors.fleet.fleet import Fleet, Samples
+from watchkeeper.detectors.kinematics.declaration import DECLARATION
 from watchkeeper.streams.batch import F8, I4, I8, U1
 from watchkeeper.streams.geo import FT_M, KT_MS
 from watchkeeper.streams.kernels import njit
@@ -76,9 +78,7 @@ STATE = 32
 class Kinematics:
     """See the module's docstring."""
 
-    name: ClassVar[str] = "kinematics"
-    kinds: ClassVar[tuple[str, ...]] = ("kinematics",)
-    subjects: ClassVar[Subject] = "vehicle"
+    declaration: ClassVar[Declaration] = DECLARATION
 
     def __init__(self, config: Config, fleet: Fleet) -> None:
         self._fleet = fleet

@@ -16,8 +16,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from watchkeeper.config.schema import Config
-from watchkeeper.detectors.base import Evidence, Subject, Window, full
+from watchkeeper.detectors.base import Evidence, Window, full
+from watchkeeper.detectors.declaration import Declaration
 from watchkeeper.detectors.fleet.fleet import Fleet
+from watchkeeper.detectors.link.declaration import DECLARATION
 from watchkeeper.detectors.link.stats import LinkStats
 from watchkeeper.streams.batch import F8, I4, Bool
 from watchkeeper.streams.messages import Kind
@@ -29,22 +31,21 @@ HOLES = 0.3
 class LinkDetector:
     """See the module's docstring."""
 
-    name: ClassVar[str] = "link"
-    kinds: ClassVar[tuple[str, ...]] = ("link",)
-    subjects: ClassVar[Subject] = "vehicle"
+    declaration: ClassVar[Declaration] = DECLARATION
 
     def __init__(self, config: Config, fleet: Fleet) -> None:
         self._fleet = fleet
         self.stats = LinkStats(config.detectors.link, config.time.tick_s, fleet)
-        words = config.detectors.link.streams
-        self._causes = ("latency", "early", *(f"{w}_loss" for w in words), *(f"{w}_rate" for w in words))
         self._awake = False
         self._gauges = {"vehicles": 0.0, "latency_excess_max_s": 0.0, "rate_ratio_min": 1.0}
         self.retune(config)
 
     def retune(self, config: Config) -> None:
-        """Take new thresholds; the streams watched stay as they are."""
+        """Take new thresholds, streams and windows."""
         self._config = config.detectors.link
+        self.stats.retune(self._config)
+        words = self._config.streams
+        self._causes = ("latency", "early", *(f"{w}_loss" for w in words), *(f"{w}_rate" for w in words))
 
     def step(self, window: Window) -> list[Evidence]:
         """Count; at the end of a bin score every link that was heard, then learn from those that are well."""

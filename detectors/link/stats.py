@@ -39,26 +39,21 @@ _REORDERED = COLUMN[Kind.LINK]["reordered"]
 class LinkStats:
     """The state of all links."""
 
-    _ARRAYS = (
-        "interval_s",
-        "previous_t",
-        "usual_rate",
-        "heard_s",
-        "known_s",
-        "via",
-        "_odd",
-        "_count",
-        "_on_time",
-        "_gap",
-    )
-    _LATENCIES = ("usual_latency_s", "latency_s", "jitter_s", "latency_t", "latency_n", "reordered")
+    # by stream and vehicle; by stream, bin of the window and vehicle; by vehicle
+    _STREAMS = ("interval_s", "previous_t", "usual_rate", "heard_s", "known_s", "_odd")
+    _RINGS = ("_count", "_on_time", "_gap")
+    _VEHICLES = ("via", "usual_latency_s", "latency_s", "jitter_s", "latency_t", "latency_n", "reordered")
 
     def __init__(self, config: Link, tick_s: float, fleet: Fleet) -> None:
         self._fleet = fleet
         self._bin_s = tick_s * max(1, round(BIN_S / tick_s))
+        self._make(config)
+
+    def _make(self, config: Link) -> None:
+        """Empty tables for these streams and this window."""
         self.kinds = [KIND_OF_WORD[word] for word in config.streams]
-        n, k = fleet.capacity, len(self.kinds)
-        self.depth = max(2, round(config.window_s / self._bin_s))
+        n, k = self._fleet.capacity, len(self.kinds)
+        self.depth = self._depth(config)
         self.interval_s: F8 = np.full((k, n), np.nan)
         self.previous_t: F8 = np.full((k, n), np.nan)
         self.usual_rate: F8 = np.full((k, n), np.nan)
@@ -81,6 +76,16 @@ class LinkStats:
         self._odd: Bool = np.zeros((k, n), bool)
         self._bins = 0
         self._open = -1
+
+    def _depth(self, config: Link) -> int:
+        return max(2, round(config.window_s / self._bin_s))
+
+    def retune(self, config: Link) -> None:
+        """Watch other streams, or over another window: what was learned stays, and the window fills again."""
+        if self._depth(config) != self.depth or [KIND_OF_WORD[word] for word in config.streams] != self.kinds:
+            state = self.snapshot()
+            self._make(config)
+            self.restore(state)
 
     def take(self, window: Window) -> bool:
         """Count one tick's samples; True when this ends a bin, and the links are to be judged."""
@@ -247,18 +252,31 @@ class LinkStats:
     def snapshot(self) -> dict[str, Any]:
         """All of it."""
         n = self._fleet.high
-        return {"bins": self._bins, "open": self._open} | {
-            name.strip("_"): getattr(self, name)[..., :n] for name in (*self._ARRAYS, *self._LATENCIES)
+        arrays = (*self._STREAMS, *self._RINGS, *self._VEHICLES)
+        return {
+            "bins": self._bins,
+            "open": self._open,
+            "streams": [kind.word for kind in self.kinds],
+            **{name.strip("_"): getattr(self, name)[..., :n] for name in arrays},
         }
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Take over a snapshot; one with another window or other streams is not worth it."""
-        if state["count"].shape[:2] != self._count.shape[:2]:
-            return
+        """Take over a snapshot. Of one with other streams those that are still watched; another window fills again."""
         self._bins, self._open = state["bins"], state["open"]
-        for name in (*self._ARRAYS, *self._LATENCIES):
-            saved = state[name.strip("_")]
-            getattr(self, name)[..., : saved.shape[-1]] = saved
+        same_window = state["count"].shape[1] == self.depth
+        words = [kind.word for kind in self.kinds]
+        for row, word in enumerate(state["streams"]):
+            if word not in words:
+                continue
+            k = words.index(word)
+            for name in (*self._STREAMS, *(self._RINGS if same_window else ())):
+                saved = state[name.strip("_")][row]
+                getattr(self, name)[k, ..., : saved.shape[-1]] = saved
+            if not same_window:
+                self.heard_s[k] = 0.0
+        for name in self._VEHICLES:
+            saved = state[name]
+            getattr(self, name)[: len(saved)] = saved
 
 
 @njit(cache=True)

@@ -15,8 +15,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from watchkeeper.config.schema import Config
-from watchkeeper.detectors.base import Evidence, Subject, Window, full
+from watchkeeper.detectors.base import Evidence, Window, full
+from watchkeeper.detectors.declaration import Declaration
 from watchkeeper.detectors.fleet.fleet import Fleet
+from watchkeeper.detectors.silence.declaration import DECLARATION
 from watchkeeper.streams.batch import F8, I4
 from watchkeeper.streams.kernels import njit
 from watchkeeper.streams.messages import KIND_OF_WORD, Kind
@@ -28,9 +30,7 @@ ALPHA = 0.05
 class Silence:
     """See the module's docstring."""
 
-    name: ClassVar[str] = "silence"
-    kinds: ClassVar[tuple[str, ...]] = ("silence",)
-    subjects: ClassVar[Subject] = "vehicle"
+    declaration: ClassVar[Declaration] = DECLARATION
 
     def __init__(self, config: Config, fleet: Fleet) -> None:
         self._fleet = fleet

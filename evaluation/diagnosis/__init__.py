@@ -1,1 +1,25 @@
-"""`evaluate diagnosis`: fault type and location on simulated networks."""
+"""`evaluate diagnosis`: fault type and location on simulated networks.
+
+The public names of the environment, which needs the extra `gym`, are
+
+    from watchkeeper.evaluation.diagnosis import MetricsCollectorWrapper, NetworkTroubleshootingEnv
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from watchkeeper.evaluation.diagnosis.metrics import CompetitionEvaluator, EpisodeMetrics
+
+if TYPE_CHECKING:
+    from watchkeeper.evaluation.diagnosis.env import MetricsCollectorWrapper, NetworkTroubleshootingEnv
+
+__all__ = ["CompetitionEvaluator", "EpisodeMetrics", "MetricsCollectorWrapper", "NetworkTroubleshootingEnv"]
+
+
+def __getattr__(name: str) -> Any:
+    # `--help` and streamed episodes do without the extra
+    if name in __all__:
+        return getattr(import_module("watchkeeper.evaluation.diagnosis.env"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,11 +1,7 @@
 """`watchkeeper evaluate diagnosis`: does the diagnoser name the right fault at the right place, and at what cost?
 
 Plays seeded episodes on simulated telemetry networks with our diagnoser and with baselines beside it; with --streamed,
-injects faults into simulated telemetry and lets the whole pipeline find them. Also the public names
-of the environment, which need the extra `gym`:
-
-    from watchkeeper.evaluation.diagnosis.command import MetricsCollectorWrapper, NetworkTroubleshootingEnv
-
+injects faults into simulated telemetry and lets the whole pipeline find them.
 Loaded by daemon/commands/evaluate.py.
 """
 
@@ -16,21 +12,16 @@ import importlib.util
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
 from watchkeeper.evaluation.diagnosis import report
-from watchkeeper.evaluation.diagnosis.metrics import CompetitionEvaluator, EpisodeMetrics
+from watchkeeper.evaluation.diagnosis.metrics import CompetitionEvaluator
 from watchkeeper.evaluation.diagnosis.streamed import StreamedTask, figures, stream
 from watchkeeper.evaluation.shared.counted import counted
 from watchkeeper.evaluation.shared.html import Table
 from watchkeeper.evaluation.shared.output import write_json
-
-if TYPE_CHECKING:
-    from watchkeeper.evaluation.diagnosis.env import MetricsCollectorWrapper, NetworkTroubleshootingEnv
-
-__all__ = ["CompetitionEvaluator", "EpisodeMetrics", "MetricsCollectorWrapper", "NetworkTroubleshootingEnv"]
 
 HELP = """\
 Play troubleshooting episodes on simulated telemetry networks (4 to 200 devices, one fault each) with our diagnoser and
@@ -47,14 +38,6 @@ docs/evaluation/diagnosis.md defines every figure. A file name of - is standard 
 exit codes: 0 good, 1 failed, 2 usage
 """
 EPISODES, STREAMED_EPISODES = 1000, 200
-_ENV = ("MetricsCollectorWrapper", "NetworkTroubleshootingEnv")
-
-
-def __getattr__(name: str) -> Any:
-    # the environment needs an extra; `--help` and streamed episodes do not
-    if name in _ENV:
-        return getattr(importlib.import_module("watchkeeper.evaluation.diagnosis.env"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -19,8 +19,8 @@ import numpy as np
 from watchkeeper.config.schema import DEFAULT
 from watchkeeper.detectors.alarms.events import CLEARED, AlarmEvent
 from watchkeeper.detectors.engine.pipeline import Pipeline
+from watchkeeper.detectors.incidents.declaration import INCIDENT
 from watchkeeper.detectors.incidents.faults import FAULT_TYPES, Form, Hypothesis, forms_at
-from watchkeeper.detectors.incidents.incidents import INCIDENT
 from watchkeeper.detectors.incidents.tools import COST, Tool
 from watchkeeper.detectors.incidents.topology import BROKER, Device, Topology
 from watchkeeper.evaluation.diagnosis.metrics import (

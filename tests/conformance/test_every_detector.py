@@ -8,41 +8,35 @@ from functools import cache
 
 import numpy as np
 import pytest
+from msgspec.structs import fields as struct_fields
 
 from watchkeeper.config.schema import Config, FleetLimits
 from watchkeeper.detectors.base import Evidence, Window
-from watchkeeper.detectors.catalog import REGISTRY
+from watchkeeper.detectors.catalog import REGISTRY, discover
+from watchkeeper.detectors.declaration import fields_of
 from watchkeeper.detectors.engine.window import Block, Pending, samples_of
 from watchkeeper.detectors.fleet.fleet import Fleet, Samples
 from watchkeeper.streams.batch import Batch
 from watchkeeper.streams.messages import Kind
-from watchkeeper.streams.simulate import simulate
-from watchkeeper.streams.simulate.network import NetworkFault, network_batches, network_source
 
 CONFIG = Config(fleet=FleetLimits(max_vehicles=400))
-# What a detector is shown: by default aircraft and drones with faults, long enough for it to have something to say.
-SCENES = {"gnss_interference": ("jamming", 240), "intent": ("controlled", 240), "link": ("network", 80)}
-DEMO = ("demo", 80)
+discover()
 
 
 @cache
-def scene(scenario: str, seconds: int) -> list[Batch]:
-    if scenario == "network":
-        thinned = NetworkFault("loss", "gw-1", 45.0, 0.5)
-        return list(network_batches(network_source(3, 6, 2, float(seconds), thinned), float(seconds)))
-    vehicles = 150 if scenario == "jamming" else None
-    return list(simulate(scenario, seed=3, seconds=seconds, vehicles=vehicles).batches())
+def scene(name: str) -> list[Batch]:
+    return list(REGISTRY[name].declaration.scenario.batches())
 
 
 @pytest.fixture
 def traffic(name: str) -> list[Batch]:
-    return scene(*SCENES.get(name, DEMO))
+    return scene(name)
 
 
 @pytest.fixture
 def half(name: str) -> int:
     """Ticks up to the middle of the scene."""
-    return SCENES.get(name, DEMO)[1] // 2
+    return REGISTRY[name].declaration.scenario.seconds // 2
 
 
 class World:
@@ -94,11 +88,18 @@ pytestmark = pytest.mark.parametrize("name", sorted(REGISTRY))
 
 def test_evidence_is_well_formed_and_there_is_some(name, traffic):
     world = World(name, traffic)
+    declared = world.detector.declaration
+    kinds = {kind.name: kind for kind in declared.kinds}
     rows = anomalous = 0
     for window in world.windows():
         for ev in world.detector.step(window):
-            assert ev.kind in world.detector.kinds
-            assert (ev.b is not None) == (world.detector.subjects == "pair")
+            kind = kinds[ev.kind]
+            assert (ev.b is not None) == (declared.subjects == "pair")
+            fields = {field.name for field in fields_of(kind.facts)}
+            assert ev.numbers.keys() <= fields, "every number of the evidence is declared, with unit and meaning"
+            encoded = {field.encode_name for field in struct_fields(kind.facts)}
+            assert {key for row in ev.details for key in row} <= encoded
+            assert set(ev.causes) <= set(kind.causes), "every cause is declared, with its meaning"
             assert len(set(ev.places)) == len(ev.places)
             assert len(ev.details) in {0, len(ev)}
             columns = [ev.t, ev.epoch, ev.score, ev.threshold, ev.severity, *ev.numbers.values()]
@@ -114,9 +115,9 @@ def test_evidence_is_well_formed_and_there_is_some(name, traffic):
             rows += len(ev)
             anomalous += int((ev.score >= ev.threshold).sum())
     assert rows > 0
-    if name != "kinematics":
-        assert anomalous > 0  # the demo breaks something for each of the others
+    assert anomalous > 0, "the scenario excites its detector"
     assert all(isinstance(v, float) for v in world.detector.gauges().values())
+    assert set(world.detector.gauges()) == {gauge.name for gauge in declared.gauges}
 
 
 def test_scores_do_not_depend_on_which_slot_a_vehicle_has(name, traffic):

@@ -13,10 +13,10 @@ import msgspec
 import pytest
 from golden.replays import GOLDEN, HERE, outputs
 
-from watchkeeper.detectors.catalog import REGISTRY
-from watchkeeper.detectors.incidents.incidents import INCIDENT
+from watchkeeper.detectors.catalog import kinds
+from watchkeeper.detectors.incidents.declaration import INCIDENT
 
-KINDS = {kind for detector in REGISTRY.values() for kind in detector.kinds} | {INCIDENT}
+KINDS = set(kinds())
 FILES = ("jsonl", "scores.jsonl", "restarted.jsonl")
 # What is compared to the letter: the order of lines is part of it.
 LETTERS = ("t", "kind", "state", "id", "subjects", "severity", "rows", "vehicles")

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from watchkeeper.config.schema import FleetLimits
 from watchkeeper.daemon.live import picture as live_picture
 from watchkeeper.daemon.live.roster import Roster
-from watchkeeper.daemon.live.scores import NO_KIND, VEHICLE_KINDS, Scores
+from watchkeeper.daemon.live.scores import NO_KIND, Scores, vehicle_kinds
 from watchkeeper.detectors.base import Evidence, Window
 from watchkeeper.detectors.fleet.fleet import Fleet, Samples
 from watchkeeper.streams.batch import columns_of
@@ -138,7 +138,7 @@ def test_the_worst_score_is_shown_until_it_is_old() -> None:
     found = picture(fleet, scores)
     # of two rows about one vehicle the later one counts
     assert found["score"][:2].tolist() == [2.0, 1.5]
-    assert [VEHICLE_KINDS[k] for k in found["worst"][:2]] == ["gps_imu", "kinematics"]
+    assert [vehicle_kinds()[k] for k in found["worst"][:2]] == ["gps_imu", "kinematics"]
     assert np.isnan(found["score"][2])
     assert found["worst"][2] == NO_KIND
     assert np.isnan(picture(fleet, scores, T + 60)["score"]).all()

@@ -16,8 +16,8 @@ import paho.mqtt.client as paho
 
 from watchkeeper.config.outputs import HomeAssistant
 from watchkeeper.config.schema import DEFAULT, Config
-from watchkeeper.daemon.http.metrics import KINDS
 from watchkeeper.daemon.outputs.home_assistant import announcements
+from watchkeeper.detectors.catalog import kinds
 
 SHARED = {"name", "unique_id", "state_topic", "value_template", "availability", "device", "origin", "qos", "icon"}
 ALLOWED = {
@@ -61,7 +61,7 @@ def test_every_announcement_has_the_documented_form() -> None:
         on(DEFAULT), broker=msgspec.structs.replace(DEFAULT.broker, client_id="tower 1/äst")
     )
     found = announcements(config, "1.2.3")
-    assert len(found) == 2 * len(KINDS) + 1
+    assert len(found) == 2 * len(kinds()) + 1
     ids = set()
     for topic, payload in found.items():
         match = TOPIC.match(topic)
@@ -105,7 +105,7 @@ def test_on_a_real_broker_it_appears_counts_and_goes_away(
     config = configure(broker.url)
     watch = start(on(config))
     everything = ("homeassistant/#", "watchkeeper/summary", "watchkeeper/status")
-    found = wait_for(lambda: len(f := retained(broker.port, wait_for, *everything)) == 2 * len(KINDS) + 3 and f)
+    found = wait_for(lambda: len(f := retained(broker.port, wait_for, *everything)) == 2 * len(kinds()) + 3 and f)
     silent = json.loads(found["homeassistant/binary_sensor/watchkeeper/silence/config"])
     assert shown(silent["value_template"], found["watchkeeper/summary"]) == "OFF"
     assert shown(silent["availability"][0]["value_template"], found["watchkeeper/status"]) == "online"
@@ -123,7 +123,7 @@ def test_on_a_real_broker_it_appears_counts_and_goes_away(
     # another prefix: the old announcements go, new ones come
     watch = start(on(config, prefix="other"))
     wait_for(lambda: not retained(broker.port, wait_for, "homeassistant/#"))
-    assert len(wait_for(lambda: retained(broker.port, wait_for, "other/#"))) == 2 * len(KINDS) + 1
+    assert len(wait_for(lambda: retained(broker.port, wait_for, "other/#"))) == 2 * len(kinds()) + 1
     watch.stop()
     # turned off: nothing is left, and nothing is published again
     watch = start(config)

@@ -74,7 +74,7 @@ def settings(url: str, **changes: Any) -> Webhook:
 
 def documented_check() -> Callable[[str, bytes, bytes, float], bool]:
     found: dict[str, Any] = {"hmac": hmac, "hashlib": hashlib}
-    page = (DOCS / "sinks.md").read_text()
+    page = (DOCS / "outputs" / "sinks.md").read_text()
     exec(page.split("```python\n")[1].split("```")[0], found)
     check: Callable[[str, bytes, bytes, float], bool] = found["genuine"]
     return check

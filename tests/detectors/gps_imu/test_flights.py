@@ -56,12 +56,23 @@ def read(path: Path) -> Flight:
     return Flight({k: np.array(v) for k, v in t.items()}, {k: np.array(v).T.copy() for k, v in rows.items()})
 
 
+# The flights that the rates and the attacks below are judged on: long enough, 5 Hz, with all three velocities.
+JUDGED = ("plane_search", "plane_testlog2", "quad106", "quad122a", "quad_optflow")
+# An autopilot moved by hand under a GPS that is frozen from start to end.
+FROZEN = "bench_frozen_gps"
+
+
 @pytest.fixture(scope="module")
-def flights(recordings: Path) -> dict[str, Flight]:
+def recorded(recordings: Path) -> dict[str, Flight]:
     found = {path.name.removesuffix(".csv.gz"): read(path) for path in sorted(recordings.glob("flights/*.csv.gz"))}
     if not found:
         pytest.skip(f"no flights in {recordings}")
     return found
+
+
+@pytest.fixture(scope="module")
+def flights(recorded: dict[str, Flight]) -> dict[str, Flight]:
+    return {name: recorded[name] for name in JUDGED}
 
 
 def windows(flown: dict[int, Flight]) -> Iterator[Window]:
@@ -145,7 +156,12 @@ def middle(f: Flight) -> float:
     return float(np.median(moving))
 
 
-def test_no_clean_flight_raises_an_alarm(flights):
+def test_a_gps_that_is_frozen_from_start_to_end_is_found(recorded):
+    assert alarms({FROZEN: recorded[FROZEN]})[FROZEN]
+
+
+def test_no_clean_flight_raises_an_alarm(recorded):
+    flights = {name: flight for name, flight in recorded.items() if name != FROZEN}
     raised = alarms(flights)
     hours = sum(f.seconds for f in flights.values()) / 3600
     print(f"\nclean: {sum(map(len, raised.values()))} false alarms in {hours:.2f} flight hours")

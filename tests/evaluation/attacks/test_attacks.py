@@ -274,7 +274,7 @@ def test_an_unknown_key_in_the_catalogue_is_an_error():
 
 
 def test_the_reference_is_up_to_date():
-    page = DOCS / "attacks.md"
+    page = DOCS / "evaluation" / "attacks.md"
     assert page.read_text() == reference(catalogue()), "run `make docs`"
 
 

@@ -1,0 +1,86 @@
+"""What the detector `conflict` declares: the kinds `conflict` (predicted) and `los` (separation lost now)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated
+
+from watchkeeper.config.detectors.conflict import Conflict, Los
+from watchkeeper.detectors.declaration import AlarmKind, Declaration, Facts, Gauge, fact, known, listed, simulated
+
+
+class PairFacts(Facts, frozen=True, kw_only=True):
+    """Two aircraft, on straight lines from now on."""
+
+    tcpa_s: Annotated[float | None, fact("s", "time to the closest point of approach")] = None
+    dcpa_nm: Annotated[float | None, fact("NM", "horizontal distance there")] = None
+    dcpa_m: Annotated[float | None, fact("m", "the same in metres")] = None
+    vsep_ft: Annotated[float | None, fact("ft", "vertical distance there; unknown if one altitude is")] = None
+    sep_nm: Annotated[float | None, fact("NM", "horizontal distance now")] = None
+    t_los_s: Annotated[float | None, fact("s", "time until both minima are broken; unknown if they are not")] = None
+    t_out_s: Annotated[float | None, fact("s", "time until they hold again")] = None
+    los: Annotated[float, fact("0/1", "1: both minima are broken now")] = 0.0
+
+
+def _vertically(facts: PairFacts) -> str:
+    return "" if facts.vsep_ft is None else f" and {known(facts.vsep_ft, 0, 'ft')} vertically"
+
+
+def _say_conflict(subjects: Sequence[str], facts: PairFacts) -> str:
+    if facts.los:
+        return f"{_say_los(subjects, facts)[:-1]}; closest in {known(facts.tcpa_s, 0, 's')}."
+    closest = f"{known(facts.dcpa_nm, 1, 'NM')}{_vertically(facts)} in {known(facts.tcpa_s, 0, 's')}"
+    now = known(facts.sep_nm, 1, "NM")
+    return f"{listed(subjects)} will probably lose separation: closest point {closest}, now {now} apart."
+
+
+def _say_los(subjects: Sequence[str], facts: PairFacts) -> str:
+    return f"{listed(subjects)} have lost separation: {known(facts.sep_nm, 1, 'NM')}{_vertically(facts)} apart."
+
+
+DECLARATION = Declaration(
+    name="conflict",
+    help="pairs of aircraft that will probably lose separation within the horizon, or have lost it",
+    settings=Conflict,
+    subjects="pair",
+    kinds=(
+        AlarmKind(
+            name="conflict",
+            help="two aircraft will probably come closer than both minima within the horizon",
+            facts=PairFacts,
+            say=_say_conflict,
+            threshold=lambda settings: float(settings.probability),
+            safety=True,
+        ),
+        AlarmKind(
+            name="los",
+            help="two aircraft are closer than both minima now",
+            facts=PairFacts,
+            say=_say_los,
+            safety=True,
+            settings=Los,
+        ),
+    ),
+    gauges=(
+        Gauge(
+            name="tcpa_min_s",
+            metric="conflict_min_tcpa_seconds",
+            help="Smallest time to closest approach among pairs in conflict; NaN without one",
+        ),
+        Gauge(
+            name="dcpa_min_m",
+            metric="conflict_min_dcpa_meters",
+            help="Smallest distance at closest approach among pairs in conflict; NaN without one",
+        ),
+        Gauge(
+            name="probability_max",
+            metric="conflict_max_probability",
+            help="Largest probability of a loss of separation among all pairs; NaN without one",
+        ),
+        Gauge(name="pairs", help="Pairs in conflict now, before debouncing"),
+        Gauge(name="pairs_los", help="Pairs whose separation is lost now, before debouncing"),
+        Gauge(name="pairs_overflow", help="Pairs beyond max_pairs now, not followed"),
+        Gauge(name="aircraft", help="Aircraft that are heard well enough to be judged"),
+    ),
+    scenario=simulated("demo", 80),
+)

@@ -1,0 +1,193 @@
+"""What a detector declares about itself, once, in its own folder. Everything else about it is derived from this.
+
+    settings         its section of the configuration: checked, listed, documented, reloaded
+    kinds            the alarms it gives evidence for: meaning, evidence fields, a sentence for a person, threshold
+    gauges           its figures, with their Prometheus names and help
+    subjects         what its evidence is about
+    scenario         telemetry that excites it: the conformance tests play it, before and after a restart
+
+Metric names, the thresholds shown, the references, the live page's headlines, the dashboards, Home Assistant's classes,
+warm-up and the conformance tests read these. A detector from another package declares the same and needs nothing more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
+
+from msgspec import Meta, Struct
+
+from watchkeeper.config.section import Section
+from watchkeeper.streams.batch import Batch
+from watchkeeper.streams.simulate import simulate
+
+Subject = Literal["vehicle", "pair", "place"]
+# What each unit of a figure's name is called in Prometheus, which spells base units out.
+METRIC_UNITS: dict[str, str] = {"_s": "_seconds", "_m": "_meters", "_nm": "_nautical_miles"}
+
+
+def fact(unit: str, meaning: str) -> Meta:
+    """Unit and meaning of a field of evidence."""
+    return Meta(description=meaning, extra={"unit": unit})
+
+
+class Facts(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The evidence of one kind of alarm, typed. A number that is not known is None.
+
+    Each kind has its own; `msgspec.convert(event.evidence, kind.facts)` reads an event's.
+    """
+
+    causes: Annotated[tuple[str, ...], fact("", "what is wrong, the kind's causes by name")] = ()
+    cleared_by: Annotated[
+        str, fact("", "at the end: `evidence` (the cause has gone), `lost` (no more evidence), `forgotten`, …")
+    ] = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One field of evidence as the references show it."""
+
+    name: str
+    unit: str
+    meaning: str
+
+
+@cache
+def fields_of(facts: type[Facts]) -> tuple[Field, ...]:
+    """The fields of a kind's evidence, its own first."""
+    own = [*facts.__struct_fields__]
+    hints = get_type_hints(facts, include_extras=True)
+    found = []
+    for name in sorted(own, key=lambda name: name in Facts.__struct_fields__):
+        meta = next((m for m in get_args(hints[name]) if isinstance(m, Meta)), None)
+        if get_origin(hints[name]) is not Annotated or meta is None or not meta.description:
+            raise TypeError(f"{facts.__name__}.{name}: say its unit and meaning with fact(unit, meaning)")
+        found.append(Field(name, (meta.extra or {}).get("unit", ""), meta.description))
+    return tuple(found)
+
+
+def known(value: float | None, digits: int = 0, unit: str = "") -> str:
+    """A number in a sentence, `unknown` when it is not known.
+
+    >>> known(12.345, 1, "NM"), known(None, 0, "s"), known(3000.2, 0, "ft")
+    ('12.3 NM', 'unknown', '3,000 ft')
+    """
+    return "unknown" if value is None else f"{value:,.{digits}f} {unit}".rstrip()
+
+
+def listed(names: Sequence[str]) -> str:
+    """Names in a sentence.
+
+    >>> listed(["gps"]), listed(["gps", "imu"]), listed(["a", "b", "c"])
+    ('gps', 'gps and imu', 'a, b and c')
+    """
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+
+
+# Subjects as a person calls them, and the kind's own Facts.
+Say = Callable[[Sequence[str], Any], str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlarmKind:
+    """One kind of alarm.
+
+    `say` makes one sentence for a person, without state or severity. `threshold` is the score that counts, from the
+    settings of the kind. A kind that is about `safety` is dangerous now, any other a problem to look after.
+    `settings` is the kind's section of the configuration if it is not the detector's own.
+    """
+
+    name: str
+    help: str
+    facts: type[Facts]
+    say: Say
+    causes: dict[str, str] = field(default_factory=dict)
+    threshold: Callable[[Any], float] = lambda _settings: 1.0
+    safety: bool = False
+    settings: type[Section] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gauge:
+    """A figure of a detector, and the metric that it becomes: watchkeeper_<metric>.
+
+    `metric` is empty for the name by rule: <detector>_<name> with its unit spelt out. Figures that share a metric are
+    told apart by `label`.
+    """
+
+    name: str
+    help: str
+    metric: str = ""
+    counter: bool = False
+    label: tuple[str, str] | None = None
+
+    def metric_of(self, detector: str) -> str:
+        """The metric's name without `watchkeeper_`.
+
+        >>> Gauge(name="latency_max_s", help="").metric_of("link")
+        'link_latency_max_seconds'
+        """
+        if self.metric:
+            return self.metric
+        stem, mark, suffix = f"{detector}_{self.name}".rpartition("_")
+        return stem + METRIC_UNITS.get(mark + suffix, mark + suffix) + ("_total" if self.counter else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """Telemetry in which there is something to find: `batches()` plays `seconds` of it, the same each time."""
+
+    seconds: int
+    batches: Callable[[], Iterable[Batch]]
+
+
+def simulated(name: str, seconds: int, *, seed: int = 3, vehicles: int | None = None) -> Scenario:
+    """A scenario of the simulator (`watchkeeper simulate list`)."""
+    return Scenario(seconds, lambda: simulate(name, seed=seed, seconds=seconds, vehicles=vehicles).batches())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Declaration:
+    """Everything that others need to know of a detector.
+
+    `looks_every_s` is for one that does not look at every tick: warm-up crosses a multiple of it.
+    """
+
+    name: str
+    help: str
+    settings: type[Section]
+    subjects: Subject
+    kinds: tuple[AlarmKind, ...]
+    gauges: tuple[Gauge, ...]
+    scenario: Scenario
+    looks_every_s: Callable[[Any], float] = lambda _settings: 0.0
+
+    def sections(self) -> Iterator[tuple[str, type[Section]]]:
+        """The sections of the configuration that belong to it: its own, then those of its other kinds."""
+        yield self.name, self.settings
+        for kind in self.kinds:
+            if kind.settings is not None:
+                yield kind.name, kind.settings
+
+    def problems(self) -> Iterator[str]:
+        """What is missing or wrong, in words; nothing when the declaration is complete."""
+        if not self.kinds:
+            yield "it has no alarm kind"
+        for kind in self.kinds:
+            if kind.name != self.name and kind.settings is None:
+                yield f"the kind {kind.name!r} has no settings of its own"
+            if not kind.help:
+                yield f"the kind {kind.name!r} has no help"
+            try:
+                fields_of(kind.facts)
+            except TypeError as error:
+                yield str(error)
+        for name, section in self.sections():
+            missing = {"enabled", "debounce"} - set(section.__struct_fields__)
+            if missing:
+                yield f"the settings of {name!r} have no {' and no '.join(sorted(missing))}"
+        for gauge in self.gauges:
+            if not gauge.help:
+                yield f"the gauge {gauge.name!r} has no help"

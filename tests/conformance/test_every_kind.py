@@ -1,0 +1,67 @@
+"""Every alarm kind: its events carry the evidence that is declared, and become a sentence that a stranger understands.
+
+The events are those of the golden replays, which raise alarms of every kind of the project.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from watchkeeper.config.guests import default, section_of
+from watchkeeper.detectors.alarms.events import AlarmEvent
+from watchkeeper.detectors.catalog import detector_kinds, kinds, say
+from watchkeeper.detectors.declaration import fields_of
+
+GOLDEN = Path(__file__).parents[1] / "golden"
+
+
+@cache
+def events(kind: str) -> list[AlarmEvent]:
+    lines = [
+        line
+        for path in sorted(GOLDEN.glob("*.jsonl"))
+        if path.name.count(".") == 1
+        for line in path.read_bytes().splitlines()
+    ]
+    found = [event for event in map(AlarmEvent.of, lines) if event.kind == kind]
+    assert found, f"no golden replay has an alarm of the kind {kind}"
+    return found
+
+
+@pytest.mark.parametrize("kind", sorted(kinds()))
+def test_the_evidence_is_what_is_declared(kind: str) -> None:
+    facts = kinds()[kind].facts
+    for event in events(kind):
+        msgspec.convert(event.evidence, facts)
+    assert all(field.meaning for field in fields_of(facts))
+
+
+@pytest.mark.parametrize("kind", sorted(kinds()))
+def test_the_sentence_is_one_for_people(kind: str) -> None:
+    for event in events(kind):
+        sentence = say(event)
+        assert re.fullmatch(r"[A-Z0-9a-z].{20,240}\.", sentence), sentence
+        assert not re.search(r"nan|None|unknown|[a-z]_[a-z]", sentence), sentence
+        if kind not in {"gnss_interference", "incident"}:
+            assert all(name in sentence for name in event.subjects), sentence
+
+
+def test_a_better_name_is_used_where_there_is_one() -> None:
+    event = events("los")[0]
+    assert "SWR1AB" in say(event, {event.subjects[0]: "SWR1AB"})
+
+
+def test_evidence_of_another_version_still_gives_a_sentence() -> None:
+    event = msgspec.structs.replace(events("conflict")[0], evidence={"surprise": 1})
+    assert say(event) == f"Conflict alarm about {' and '.join(event.subjects)}."
+
+
+@pytest.mark.parametrize("kind", sorted(detector_kinds()))
+def test_the_threshold_shown_is_the_one_that_counts(kind: str) -> None:
+    settings = section_of(default(), "detectors", kind)
+    assert {event.threshold for event in events(kind)} == {detector_kinds()[kind].threshold(settings)}
