@@ -32,6 +32,13 @@ class Acknowledgement(msgspec.Struct, frozen=True):
     t: float
 
 
+class Shown(msgspec.Struct, frozen=True):
+    """The alarms that a page shows, ended ones first, and who looks after which."""
+
+    alarms: list[AlarmEvent]
+    acknowledged: dict[str, Acknowledgement]
+
+
 class Desk:
     """The alarms of one daemon. `active` gives those that the pipeline holds now."""
 
@@ -67,10 +74,10 @@ class Desk:
             log.info("alarm acknowledged", extra=kv(alarm=alarm, by=by))
         return self.acknowledged[alarm]
 
-    def everything(self) -> dict[str, object]:
+    def everything(self) -> Shown:
         """All that a page shows, for one that has just come or has lost its place."""
         active = list(self._active())
         ids = {event.id for event in active} | self._recent.keys()
         # an alarm that ended without an event that reached us (a restored one that was corrected) leaves no mark behind
         self.acknowledged = {alarm: ack for alarm, ack in self.acknowledged.items() if alarm in ids}
-        return {"type": "alarms", "alarms": [*self._recent.values(), *active], "acknowledged": self.acknowledged}
+        return Shown([*self._recent.values(), *active], self.acknowledged)

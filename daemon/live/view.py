@@ -30,6 +30,7 @@ from watchkeeper.daemon.live.vehicle import describe
 from watchkeeper.daemon.live.viewer import Picture, Viewer
 from watchkeeper.detectors.alarms.events import AlarmEvent, encode_event
 from watchkeeper.detectors.base import Evidence, Window
+from watchkeeper.detectors.catalog import say
 from watchkeeper.detectors.engine.pipeline import OnEvidence, Pipeline
 
 # Pictures are at least this far apart, and are drawn with the next tick after that, or so much later without one.
@@ -130,7 +131,11 @@ class Live:
         """The publisher's listener."""
         self.desk.note(event)
         if self.viewers:
-            self._tell(b'{"event":' + encode_event(event) + b"}")
+            self._tell(b'{"event":' + encode_event(event) + b',"say":' + msgspec.json.encode(self._say(event)) + b"}")
+
+    def _say(self, event: AlarmEvent) -> str:
+        """The alarm as a sentence, with the callsigns that are known now."""
+        return say(event, self._watched.pipeline.fleet.callsigns)
 
     def acknowledge(self, alarm: str, by: str, *, on: bool) -> Acknowledgement | None:
         """Mark an alarm, or take that back, and tell everybody; KeyError when it is not shown."""
@@ -213,7 +218,9 @@ class Live:
     def everything(self) -> bytes:
         """All alarms, as one message."""
         about = {"version": self._watched.version, "recorded": self._watched.recorded}
-        return msgspec.json.encode({**self.desk.everything(), **about})
+        shown = self.desk.everything()
+        sentences = {event.id: self._say(event) for event in shown.alarms}
+        return msgspec.json.encode({"type": "alarms", **msgspec.structs.asdict(shown), "say": sentences, **about})
 
     def roster(self, since: int | None) -> tuple[bytes, int]:
         """The names that are new since this version (None: all of them), and their version."""

@@ -27,6 +27,7 @@ import msgspec
 from watchkeeper.config.outputs import Alertmanager
 from watchkeeper.daemon.logs import kv
 from watchkeeper.detectors.alarms.events import CLEARED, AlarmEvent
+from watchkeeper.detectors.catalog import say
 from watchkeeper.streams.mqtt.transport import Backoff
 
 log = logging.getLogger(__name__)
@@ -141,7 +142,7 @@ class AlertmanagerSink:
         kind, subject, severity = _key(event)
         evidence = msgspec.json.encode(event.evidence).decode()
         annotations = {
-            "summary": f"{kind} of {subject.replace('~', ' and ')}",
+            "summary": say(event),
             "alarm_id": event.id,
             "score": f"{event.score:g} (threshold {event.threshold:g})",
             "evidence": evidence,

@@ -87,7 +87,7 @@ export class AlarmList {
     return item;
   }
 
-  update(item, { alarm, state, severity, score }, now) {
+  update(item, { alarm, state, severity }, now) {
     const { event, ack } = alarm;
     const chosen = this.app.chosen === alarm.id;
     const who = event.subjects.map((id) => this.app.nameOf(id)).join(' × ');
@@ -109,10 +109,10 @@ export class AlarmList {
     setText(item.kind, event.kind.replaceAll('_', ' '));
     item.ack.setAttribute('aria-label', `${ack ? 'Acknowledged' : 'Acknowledge'}: ${event.kind} ${who}`);
     item.open.setAttribute('aria-label', `${severity} ${event.kind} ${who}, ${state}`);
-    const story = state === 'cleared' ? summary(event) : headline(event, score);
+    const story = state === 'cleared' ? summary(event) : alarm.say;
     if (item.story !== story) {
       item.story = story;
-      item.sub.replaceChildren(...story.split('|').map((part, i) => el(i ? 'span' : 'b', {}, part)));
+      item.sub.replaceChildren(...(state === 'cleared' ? story.split('|').map((part, i) => el(i ? 'span' : 'b', {}, part)) : [el('span', {}, story)]));
     }
     const since = state === 'cleared' ? `cleared ${span(Math.max(0, now - event.t))} ago` : span(Math.max(0, now - event.t_raised));
     setText(item.when, since);
@@ -120,22 +120,6 @@ export class AlarmList {
       item.told = `${event.t}${version}`;
       item.about.replaceChildren(...about(alarm));
     }
-  }
-}
-
-/** The two or three numbers that matter, by kind; the first is emphasised. */
-function headline({ kind, evidence: e, threshold, diagnosis, subjects }, score) {
-  const causes = (e.causes ?? []).join(', ').replaceAll('_', ' ');
-  const ratio = `${short(score)} of ${short(threshold)}`;
-  switch (kind) {
-    case 'conflict': return `${e.dcpa_nm?.toFixed(1)} NM, ${Math.round(e.vsep_ft)} ft|in ${Math.round(e.tcpa_s)} s|${Math.round(100 * score)} %`;
-    case 'los': return `${e.sep_nm?.toFixed(1)} NM apart|${Math.round(e.vsep_ft)} ft`;
-    case 'silence': return `${causes}|silent for ${short(e.silence_s)} s`;
-    case 'gnss_interference': return `${Math.round(e.affected)} of ${Math.round(e.aircraft)} aircraft|${short(e.radius_km)} km around`;
-    case 'incident': return diagnosis
-      ? `${diagnosis.type.replaceAll('_', ' ')} at ${diagnosis.location}|${Math.round(100 * diagnosis.confidence)} %`
-      : `${(e.alarms ?? subjects).length} alarms with one cause`;
-    default: return causes ? `${causes}|${ratio}` : ratio;
   }
 }
 

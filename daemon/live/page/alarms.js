@@ -4,18 +4,20 @@ export const SEVERITIES = ['advisory', 'caution', 'warning'];
 const LIFE_STEPS = 60;
 const KEEP_CLEARED = 300;
 
-/** One alarm: its newest event, and the steps of its life: [t, state, severity, score]. */
+/** One alarm: its newest event, the sentence that says it, and the steps of its life: [t, state, severity, score]. */
 class Alarm {
-  constructor(event) {
+  constructor(event, say) {
     this.id = event.id;
     this.life = [];
     this.ack = null;
     this.shownAt = performance.now();
-    this.take(event);
+    this.take(event, say);
   }
 
-  take(event) {
+  take(event, say) {
     this.event = event;
+    /** The alarm as one sentence, from the server. */
+    this.say = say ?? '';
     const last = this.life[this.life.length - 1];
     if (last && last[0] === event.t && last[1] === event.state) return;
     // the beginning stays: it says when it was raised
@@ -43,13 +45,13 @@ export class Alarms {
   }
 
   /** Everything anew; what is known of alarms that go on is kept. */
-  reset({ alarms, acknowledged }) {
+  reset({ alarms, acknowledged, say }) {
     const before = this.all;
     this.all = new Map();
     for (const event of alarms) {
       const alarm = before.get(event.id);
-      if (alarm) alarm.take(event);
-      this.all.set(event.id, alarm ?? new Alarm(event));
+      if (alarm) alarm.take(event, say[event.id]);
+      this.all.set(event.id, alarm ?? new Alarm(event, say[event.id]));
     }
     for (const alarm of this.all.values()) alarm.ack = acknowledged[alarm.id] ?? null;
     this.version++;
@@ -65,10 +67,10 @@ export class Alarms {
     }
     const known = this.all.get(news.event.id);
     if (known) {
-      known.take(news.event);
+      known.take(news.event, news.say);
       return null;
     }
-    const alarm = new Alarm(news.event);
+    const alarm = new Alarm(news.event, news.say);
     this.all.set(alarm.id, alarm);
     this.forget();
     return alarm;

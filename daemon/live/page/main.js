@@ -76,7 +76,7 @@ class App {
         break;
       case 'news': {
         const fresh = message.news.map((news) => this.alarms.take(news)).filter(Boolean);
-        for (const { event } of fresh) setText(by('say'), `${event.severity} ${event.kind} ${event.subjects.map((id) => this.nameOf(id)).join(' and ')}`);
+        for (const { event, say } of fresh) setText(by('say'), `${event.severity}: ${say}`);
         this.alarmsChanged(fresh.length > 0);
         break;
       }

@@ -34,7 +34,7 @@ def test_an_acknowledgement_says_who_and_when_and_changes_nothing_else() -> None
     assert (answer.by, answer.t) == ("tower", 1234.568)
     assert [encode_event(event) for event in book.events.values()] == before
     shown = book.desk.everything()
-    assert shown["acknowledged"] == {"x": answer}
+    assert shown.acknowledged == {"x": answer}
 
 
 def test_the_first_who_acknowledges_stands_until_it_is_taken_back() -> None:
@@ -62,7 +62,7 @@ def test_a_cleared_alarm_keeps_its_mark_as_long_as_it_is_shown() -> None:
     assert "n0" in book.desk.acknowledged
     book.clear(names[-1])
     assert "n0" not in book.desk.acknowledged
-    shown = book.desk.everything()["alarms"]
+    shown = book.desk.everything().alarms
     assert len(shown) == RECENT
     with pytest.raises(KeyError):
         book.desk.acknowledge("n0", "")
@@ -72,4 +72,4 @@ def test_a_mark_without_an_alarm_is_dropped() -> None:
     book = Book("x")
     book.desk.acknowledge("x", "")
     del book.events["x"]
-    assert book.desk.everything()["acknowledged"] == {}
+    assert book.desk.everything().acknowledged == {}
