@@ -51,6 +51,12 @@ WATCHKEEPER_PROFILE=high-sensitivity
 `WATCHKEEPER_CONFIG` names the file when the command line does not. Any other `WATCHKEEPER_` name is an error. In
 Kubernetes, a Service called `watchkeeper` makes such names by itself: set `enableServiceLinks: false` on the pod.
 
+## Reloading
+
+`SIGHUP` (or `systemctl reload`) reads the file again. A setting that is `live` in the tables below takes effect at once
+and loses no state; a change of any other is named in a warning and waits for a restart. The debounce settings are all
+live. A file with an error changes nothing.
+
 ## Profiles
 
 `profile` chooses how much evidence makes an alarm. It changes these debounce counts and nothing else; a count in your
@@ -121,8 +127,10 @@ def _row(*cells: str) -> str:
 
 
 def _table(rows: Iterable[Setting]) -> str:
-    lines = [_row("key", "default", "allowed", "unit", "reason"), "|---|---|---|---|---|"]
-    lines += [_row(f"`{s.path[-1]}`", _default(s.default), s.span, s.unit, s.reason) for s in rows]
+    lines = [_row("key", "default", "allowed", "unit", "live", "reason"), "|---|---|---|---|---|---|"]
+    lines += [
+        _row(f"`{s.path[-1]}`", _default(s.default), s.span, s.unit, "yes" if s.live else "", s.reason) for s in rows
+    ]
     return "\n".join(lines) + "\n"
 
 

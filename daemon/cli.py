@@ -8,11 +8,14 @@ the one that runs is imported, so that `watchkeeper --help` answers at once. Exi
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
-from importlib.metadata import version
+from importlib.metadata import entry_points, version
 from types import ModuleType
+
+from watchkeeper.config.guests import GuestError
 
 # Command to its module in daemon/commands/ and its line in the overview.
 COMMANDS: dict[str, tuple[str, str]] = {
@@ -31,10 +34,32 @@ COMMANDS: dict[str, tuple[str, str]] = {
 }
 
 
+# Where components of other packages are registered, by the group of their entry points.
+CATALOGUES: dict[str, str] = {
+    "watchkeeper.detectors": "watchkeeper.detectors.catalog",
+    "watchkeeper.adapters": "watchkeeper.streams.adapters.catalog",
+    "watchkeeper.sinks": "watchkeeper.daemon.outputs.catalog",
+}
+
+
+def discover() -> None:
+    """Register what other packages bring, before a configuration is read. Raises GuestError."""
+    for group, catalogue in CATALOGUES.items():
+        # without guests nothing is imported: `--help` answers at once
+        if entry_points(group=group):
+            import_module(catalogue).discover()
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; the exit code."""
     words = list(sys.argv[1:] if argv is None else argv)
     command = next((word for word in words if not word.startswith("-")), None)
+    if command in COMMANDS:
+        try:
+            discover()
+        except GuestError as error:
+            print(f"watchkeeper: {error}", file=sys.stderr)
+            return os.EX_CONFIG
     parser = argparse.ArgumentParser(
         prog="watchkeeper",
         description="Keeps watch over moving things: conflicts, lying sensors and silence, from MQTT telemetry.",

@@ -57,14 +57,14 @@ class Field:
 @cache
 def fields_of(facts: type[Facts]) -> tuple[Field, ...]:
     """The fields of a kind's evidence, its own first."""
-    own = [*facts.__struct_fields__]
     hints = get_type_hints(facts, include_extras=True)
+    written = dict(zip(facts.__struct_fields__, facts.__struct_encode_fields__, strict=True))
     found = []
-    for name in sorted(own, key=lambda name: name in Facts.__struct_fields__):
+    for name in sorted(written, key=lambda name: name in Facts.__struct_fields__):
         meta = next((m for m in get_args(hints[name]) if isinstance(m, Meta)), None)
         if get_origin(hints[name]) is not Annotated or meta is None or not meta.description:
             raise TypeError(f"{facts.__name__}.{name}: say its unit and meaning with fact(unit, meaning)")
-        found.append(Field(name, (meta.extra or {}).get("unit", ""), meta.description))
+        found.append(Field(written[name], (meta.extra or {}).get("unit", ""), meta.description))
     return tuple(found)
 
 

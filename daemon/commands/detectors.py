@@ -1,4 +1,4 @@
-"""`watchkeeper detectors`: every detector with its parameters, ranges, units, defaults and reasons."""
+"""`watchkeeper detectors`: every detector with its parameters and the evidence of its alarms."""
 
 from __future__ import annotations
 
@@ -14,8 +14,10 @@ from rich.table import Table
 from watchkeeper.config.guests import default
 from watchkeeper.config.reference import toml_value
 from watchkeeper.config.section import Section, Setting, settings
+from watchkeeper.detectors.catalog import detector_kinds
+from watchkeeper.detectors.declaration import AlarmKind, fields_of
 
-HELP = "list the detectors with their parameters, ranges, units and defaults"
+HELP = "List the detectors: parameters with ranges, units and defaults, and the evidence that their alarms carry."
 EXAMPLES = """\
 examples:
   watchkeeper detectors
@@ -48,7 +50,9 @@ def main(args: argparse.Namespace) -> int:
         return 0
     console = Console(width=None if sys.stdout.isatty() else PIPE_COLUMNS)
     for name, section in chosen.items():
-        console.print(_table(name, type(section)), "")
+        console.print(_table(name, type(section)))
+        if (kind := detector_kinds().get(name)) is not None:
+            console.print(_evidence(kind), "")
     return 0
 
 
@@ -61,8 +65,26 @@ def _table(name: str, section: type[Section]) -> Table:
     return table
 
 
+def _evidence(kind: AlarmKind) -> Table:
+    table = Table(title=f"alarms of the kind {kind.name}: {escape(kind.help)}", title_justify="left", title_style="")
+    for column in ("evidence", "unit", "meaning"):
+        table.add_column(column)
+    for field in fields_of(kind.facts):
+        table.add_row(*map(escape, (field.name, field.unit, field.meaning)))
+    for cause, meaning in kind.causes.items():
+        table.add_row(*map(escape, (f"cause {cause}", "", meaning)))
+    return table
+
+
 def _record(name: str, section: type[Section]) -> dict[str, Any]:
-    return {"about": _about(section), "parameters": [_parameter(s) for s in settings(section, ("detectors", name))]}
+    record: dict[str, Any] = {
+        "about": _about(section),
+        "parameters": [_parameter(s) for s in settings(section, ("detectors", name))],
+    }
+    if (kind := detector_kinds().get(name)) is not None:
+        evidence = [{"name": f.name, "unit": f.unit, "meaning": f.meaning} for f in fields_of(kind.facts)]
+        record |= {"alarm": kind.help, "evidence": evidence, "causes": kind.causes}
+    return record
 
 
 def _parameter(s: Setting) -> dict[str, Any]:
@@ -75,6 +97,7 @@ def _parameter(s: Setting) -> dict[str, Any]:
         "choices": s.choices or None,
         "unit": s.unit,
         "reason": s.reason,
+        "live": s.live,
     }
 
 

@@ -56,7 +56,7 @@ An alarm event (a pair's subject is `<a>~<b>` with a < b):
 | field | meaning |
 |---|---|
 | `id` | stable through the alarm's whole life, over restarts too: derives from kind, subjects and onset |
-| `kind` | `conflict`, `los`, `gps_imu`, `kinematics`, `gnss_interference`, `link`, `silence`, `incident` |
+| `kind` | what is wrong; [alarms.md](alarms.md) lists the kinds with their evidence |
 | `state` | `raised`, `updated` (worse, or fresh evidence after `alarms.update_s`), `cleared` |
 | `severity` | `advisory`, `caution`, `warning` |
 | `subjects` | one vehicle id, two in order, or the name of a place |
