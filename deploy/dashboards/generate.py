@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import conflict_board
+import detectors_board
 import evaluation_board
 import fleet_board
 import health_board
@@ -20,6 +21,7 @@ BOARDS = {
     "fleet": fleet_board,
     "conflicts": conflict_board,
     "integrity": integrity_board,
+    "detectors": detectors_board,
     "health": health_board,
     "evaluation": evaluation_board,
 }

@@ -5,8 +5,12 @@ from __future__ import annotations
 from grafana_foundation_sdk.builders.dashboard import Dashboard
 from parts import NONE_SOME, Query, board, graph, number, section
 
-KINDS = "gps_imu|kinematics|gnss_interference|silence|link"
-RAISED = f'watchkeeper_alarm_events_total{{@, kind=~"{KINDS}", state="raised"}}'
+from watchkeeper.detectors.catalog import detector_kinds
+from watchkeeper.detectors.incidents.declaration import INCIDENT
+
+# Everything that is not about aircraft in danger: what other packages bring is shown as well.
+SAFETY = "|".join([*(name for name, kind in detector_kinds().items() if kind.safety), INCIDENT])
+RAISED = f'watchkeeper_alarm_events_total{{@, kind!~"{SAFETY}", state="raised"}}'
 
 
 def build() -> Dashboard:
@@ -29,7 +33,7 @@ def build() -> Dashboard:
     section(
         made, "",
         graph("Active alarms", "After debouncing",
-              Query(f'sum by (kind) (watchkeeper_alarms_active{{@, kind=~"{KINDS}"}})', "{{kind}}"), stacked=True),
+              Query(f'sum by (kind) (watchkeeper_alarms_active{{@, kind!~"{SAFETY}"}})', "{{kind}}"), stacked=True),
         graph("Alarms raised", "In the last five minutes",
               Query(f"sum by (kind) (increase({RAISED}[5m]))", "{{kind}}")),
     )  # fmt: skip

@@ -15,7 +15,7 @@ from prometheus_client.exposition import generate_latest
 
 from watchkeeper.config.loader import load
 from watchkeeper.daemon.app import App
-from watchkeeper.detectors.catalog import gauges
+from watchkeeper.detectors.catalog import gauges, kinds
 from watchkeeper.evaluation.textfile.command import PREFIX
 
 # What Prometheus and prometheus-client give by themselves.
@@ -24,7 +24,7 @@ GIVEN |= {"process_start_time_seconds"}
 Panels = list[tuple[str, str, str]]
 Tool = Callable[[str, str], str]
 Said = Callable[..., tuple[int, str]]
-BOARDS = ("fleet", "conflicts", "integrity", "health", "evaluation")
+BOARDS = ("fleet", "conflicts", "integrity", "detectors", "health", "evaluation")
 
 
 @pytest.fixture(scope="module")
@@ -103,6 +103,15 @@ def test_every_metric_asked_for_exists(panels: Panels, deploy: Path, metrics_tex
 def test_every_figure_of_the_detectors_has_its_line(metrics_text: str) -> None:
     exported = set(re.findall(r"^watchkeeper_(\w+?)(?:\{| )", metrics_text, re.MULTILINE))
     assert {name for name, _ in gauges().values()} <= exported
+
+
+def test_no_kind_of_alarm_is_without_a_rule(deploy: Path) -> None:
+    rules = (deploy / "prometheus" / "rules.yml").read_text()
+    named = {name for names in re.findall(r'alarms_active\{kind=~?"([^"]+)"', rules) for name in names.split("|")}
+    (left_out,) = re.findall(r'alarms_active\{kind!~"([^"]+)"', rules)
+    # silence has a rule about the share of the fleet, an incident is made of alarms that have theirs
+    assert set(left_out.split("|")) == named | {"silence", "incident"}
+    assert named <= set(kinds())
 
 
 def test_the_metrics_page_is_clean(metrics_text: str, tool: Tool, said: Said) -> None:
