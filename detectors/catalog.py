@@ -7,29 +7,33 @@ Adding a detector to the project adds one line here. One of another package is f
 from __future__ import annotations
 
 from collections.abc import Mapping
+from importlib import import_module
 
 import msgspec
 
 from watchkeeper.config.guests import load_guests
 from watchkeeper.detectors.alarms.events import AlarmEvent
 from watchkeeper.detectors.base import REGISTRY, register
-from watchkeeper.detectors.conflict.detector import Conflict
 from watchkeeper.detectors.declaration import AlarmKind, Gauge
-from watchkeeper.detectors.gnss_interference.detector import GnssInterference
-from watchkeeper.detectors.gps_imu.detector import GpsImu
 from watchkeeper.detectors.incidents.declaration import GAUGES, KIND
-from watchkeeper.detectors.intent.detector import Intent
-from watchkeeper.detectors.kinematics.detector import Kinematics
-from watchkeeper.detectors.link.detector import LinkDetector
-from watchkeeper.detectors.silence.detector import Silence
 
 __all__ = ["REGISTRY", "detector_kinds", "discover", "gauges", "kinds", "say"]
 
 GROUP = "watchkeeper.detectors"
 NO_NAMES: Mapping[str, str] = {}
 
-for _detector in (Kinematics, Conflict, GnssInterference, GpsImu, Intent, LinkDetector, Silence):
-    register(_detector)
+DETECTORS = (
+    "kinematics.detector:Kinematics",
+    "conflict.detector:Conflict",
+    "gnss_interference.detector:GnssInterference",
+    "gps_imu.detector:GpsImu",
+    "intent.detector:Intent",
+    "link.detector:LinkDetector",
+    "silence.detector:Silence",
+)
+for _where in DETECTORS:
+    _module, _, _name = _where.partition(":")
+    register(getattr(import_module(f"watchkeeper.detectors.{_module}"), _name))
 
 
 def discover() -> None:

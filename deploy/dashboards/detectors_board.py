@@ -28,7 +28,7 @@ def build() -> Dashboard:
 
 def _scores(kind: AlarmKind) -> timeseries.Panel:
     return graph(
-        f"Scores: {kind.name}", f"{kind.help[:1].upper()}{kind.help[1:]}: percentiles of the last tick, and the threshold",
+        f"Scores: {kind.name}", f"{kind.help.capitalize()}: percentiles of the last tick, and the threshold",
         Query(f'max by (percentile) (watchkeeper_score{{@, kind="{kind.name}"}})', "p{{percentile}}"),
         Query(f'max(watchkeeper_score_threshold{{@, kind="{kind.name}"}})', "threshold"),
     )  # fmt: skip
