@@ -1,6 +1,7 @@
 """Every alarm kind: its events carry the evidence that is declared, and become a sentence that a stranger understands.
 
-The events are those of the golden replays, which raise alarms of every kind of the project.
+The events are those of the golden replays, which raise alarms of every kind of the project; a kind of another package
+has those of its detector's scenario.
 """
 
 from __future__ import annotations
@@ -14,10 +15,12 @@ import pytest
 
 from watchkeeper.config.guests import default, section_of
 from watchkeeper.detectors.alarms.events import AlarmEvent
-from watchkeeper.detectors.catalog import detector_kinds, kinds, say
+from watchkeeper.detectors.catalog import REGISTRY, detector_kinds, discover, kinds, say
 from watchkeeper.detectors.declaration import fields_of
+from watchkeeper.detectors.engine.pipeline import Pipeline
 
 GOLDEN = Path(__file__).parents[1] / "golden"
+discover()
 
 
 @cache
@@ -28,9 +31,16 @@ def events(kind: str) -> list[AlarmEvent]:
         if path.name.count(".") == 1
         for line in path.read_bytes().splitlines()
     ]
-    found = [event for event in map(AlarmEvent.of, lines) if event.kind == kind]
-    assert found, f"no golden replay has an alarm of the kind {kind}"
+    found = [event for event in map(AlarmEvent.of, lines) if event.kind == kind] or scene(kind)
+    assert found, f"neither a golden replay nor its scenario raises an alarm of the kind {kind}"
     return found
+
+
+def scene(kind: str) -> list[AlarmEvent]:
+    """The alarms of this kind in the scenario of its detector."""
+    pipeline = Pipeline(default())
+    makers = [d.declaration for d in REGISTRY.values() if kind in {k.name for k in d.declaration.kinds}]
+    return [e for d in makers for batch in d.scenario.batches() for e in pipeline.feed(batch) if e.kind == kind]
 
 
 @pytest.mark.parametrize("kind", sorted(kinds()))

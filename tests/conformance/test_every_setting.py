@@ -7,7 +7,6 @@ alarms. A setting that cannot keep this says that it waits for a restart.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
@@ -32,11 +31,14 @@ BASE: Config = msgspec.structs.replace(default(), fleet=FleetLimits(max_vehicles
 AFTER = 40
 
 
-def live_settings() -> Iterator[tuple[str, str]]:
-    for name, detector in sorted(REGISTRY.items()):
-        for section, _ in detector.declaration.sections():
-            prefix = f"detectors.{section}."
-            yield from ((name, key) for key, s in sorted(SETTINGS.items()) if key.startswith(prefix) and s.live)
+def live_settings() -> list[tuple[str, str]]:
+    return [
+        (name, key)
+        for name, detector in sorted(REGISTRY.items())
+        for section, _ in detector.declaration.sections()
+        for key, setting in sorted(SETTINGS.items())
+        if key.startswith(f"detectors.{section}.") and setting.live
+    ]
 
 
 def other(setting: Setting, now: Any) -> Any:
