@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from where import ROOT
+from where import ROOT, copy_checkout
 
 # The folders at the root that are subpackages: those with an __init__.py.
 FOLDERS = {path.parent.name for path in ROOT.glob("*/__init__.py")}
@@ -17,17 +17,7 @@ FACE = {"__init__.py", "py.typed"}
 
 @pytest.fixture(scope="module")
 def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of what git tracks, because setuptools writes its build folder next to the sources."""
-    folder = tmp_path_factory.mktemp("source")
-    tracked = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True).stdout.decode()
-    for name in filter(None, tracked.split("\0")):
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        if (ROOT / name).is_symlink():
-            path.symlink_to((ROOT / name).readlink())
-        elif (ROOT / name).is_file():
-            path.write_bytes((ROOT / name).read_bytes())
-    return folder
+    return copy_checkout(tmp_path_factory.mktemp("source"))
 
 
 @pytest.fixture(scope="module")

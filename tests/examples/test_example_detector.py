@@ -59,11 +59,13 @@ discover()
 from watchkeeper.daemon.app import App
 from watchkeeper.detectors.alarms.events import AlarmEvent
 from watchkeeper.daemon.outputs.home_assistant import announcements
-config = load(None, env={}, overrides={"sinks": {"state_dir": "", "terminal": False}, "home_assistant": {"enabled": True}})
+sinks = {"state_dir": "", "terminal": False}
+config = load(None, env={}, overrides={"sinks": sinks, "home_assistant": {"enabled": True}})
 async def main():
     app = App(config)
     text = generate_latest(app.metrics.registry).decode()
-    event = AlarmEvent(id="1", kind="geofence", state="raised", severity="caution", subjects=("abc",), t=1.0, t_onset=1.0,
+    event = AlarmEvent(
+        id="1", kind="geofence", state="raised", severity="caution", subjects=("abc",), t=1.0, t_onset=1.0,
         t_raised=1.0, t_cleared=None, score=2.0, threshold=1.0, evidence={"distance_nm": 60.0, "beyond_nm": 30.0})
     app.pipeline.book.adopt(event)
     page = json.loads(app.live.everything())
