@@ -19,6 +19,7 @@ check: $(VENV)/ready ## format, lint, types, imports
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy -p watchkeeper
+	$(BIN)/mypy tools
 	$(BIN)/lint-imports --no-cache
 
 bench: $(VENV)/ready ## make bench ARGS=replay

@@ -23,6 +23,8 @@ from watchkeeper.detectors.fleet.fleet import Fleet, Samples
 from watchkeeper.streams.batch import F8, I4, I8, U1, Bool
 from watchkeeper.streams.messages import Kind
 
+# Places watched at once, per alarm kind; each is an area of the map, so the whole Earth has room.
+MAX_PLACES = 1000
 SEVERITIES: tuple[str, ...] = ("advisory", "caution", "warning")
 
 

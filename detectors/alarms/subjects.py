@@ -10,14 +10,12 @@ from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 
-from watchkeeper.detectors.base import Evidence
+from watchkeeper.detectors.base import MAX_PLACES, Evidence
 from watchkeeper.detectors.fleet.fleet import Fleet
 from watchkeeper.streams.batch import F8, I4
 from watchkeeper.streams.messages import Kind
 
 NO_CELLS: I4 = np.empty(0, np.int32)
-# Places watched at once, per alarm kind; each is an area of the map, so the whole Earth has room.
-MAX_PLACES = 1000
 
 K = TypeVar("K")
 

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from watchkeeper.detectors.fleet.fleet import Samples
-from watchkeeper.detectors.kinematics.detector import REACQUIRE
+from watchkeeper.detectors.kernels.reports import REACQUIRE
 from watchkeeper.streams.batch import F8, I4
 from watchkeeper.streams.geo import KT_MS
 from watchkeeper.streams.kernels import njit

@@ -31,8 +31,7 @@ from watchkeeper.detectors.engine.gateways import Gateways
 from watchkeeper.detectors.engine.window import Block, Pending, samples_of
 from watchkeeper.detectors.fleet.fleet import Fleet
 from watchkeeper.detectors.incidents.declaration import INCIDENT
-from watchkeeper.detectors.incidents.incidents import Incidents
-from watchkeeper.detectors.link.detector import LinkDetector
+from watchkeeper.detectors.incidents.incidents import Incidents, link_stats
 from watchkeeper.streams.batch import Batch, Columns
 from watchkeeper.streams.check import OK, REASONS, check, wrap
 from watchkeeper.streams.messages import Drop, Kind
@@ -73,9 +72,7 @@ class Pipeline:
             if self._section(kind.name).enabled
         }
         # a diagnosis rests on link statistics
-        links = next(
-            (d.stats for d in self.detectors if isinstance(d, LinkDetector) and config.diagnosis.enabled), None
-        )
+        links = link_stats(self.detectors) if config.diagnosis.enabled else None
         self.incidents = None if links is None else Incidents(config, self.fleet, links, self.book)
         self._pending = {kind: Pending(kind) for kind in Kind}
         self._gateways = Gateways()

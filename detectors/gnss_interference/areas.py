@@ -17,7 +17,7 @@ from typing import Any
 import h3.api.basic_int as h3
 import numpy as np
 
-from watchkeeper.detectors.alarms.subjects import MAX_PLACES
+from watchkeeper.detectors.base import MAX_PLACES
 from watchkeeper.detectors.gnss_interference.cells import around, components
 
 PREFIX = "h3-"

@@ -21,7 +21,7 @@ import msgspec
 
 from watchkeeper.config.schema import Config
 from watchkeeper.detectors.alarms.events import CLEARED, RAISED, UPDATED, AlarmBook, AlarmEvent, Finding
-from watchkeeper.detectors.base import SEVERITIES
+from watchkeeper.detectors.base import SEVERITIES, Detector
 from watchkeeper.detectors.fleet.fleet import Fleet
 from watchkeeper.detectors.incidents.clock import Memory, Situation
 from watchkeeper.detectors.incidents.declaration import INCIDENT
@@ -31,6 +31,7 @@ from watchkeeper.detectors.incidents.live_tools import LiveTools
 from watchkeeper.detectors.incidents.network import LiveNetwork
 from watchkeeper.detectors.incidents.tools import SYMPTOMS, Symptom
 from watchkeeper.detectors.incidents.topology import Topology
+from watchkeeper.detectors.link.detector import LinkDetector
 from watchkeeper.detectors.link.stats import LinkStats
 
 # Alarms about one vehicle's telemetry; conflicts are about what aircraft do, not about what is broken.
@@ -56,6 +57,11 @@ class Case:
     said: bool = False
     diagnosis: dict[str, Any] | None = None
     memory: Memory = field(default_factory=Memory)
+
+
+def link_stats(detectors: Iterable[Detector]) -> LinkStats | None:
+    """The statistics that the link detector keeps; None when it is switched off."""
+    return next((detector.stats for detector in detectors if isinstance(detector, LinkDetector)), None)
 
 
 class Incidents:

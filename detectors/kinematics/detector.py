@@ -34,6 +34,7 @@ from watchkeeper.config.schema import Config
 from watchkeeper.detectors.base import Evidence, Window
 from watchkeeper.detectors.declaration import Declaration
 from watchkeeper.detectors.fleet.fleet import Fleet, Samples
+from watchkeeper.detectors.kernels.reports import REACQUIRE
 from watchkeeper.detectors.kinematics.declaration import DECLARATION
 from watchkeeper.streams.batch import F8, I4, I8, U1
 from watchkeeper.streams.geo import FT_M, KT_MS
@@ -43,8 +44,6 @@ from watchkeeper.streams.messages import COLUMN, Kind
 CAUSES = ("jump", "climb", "speed", "duplicate_id")
 _JUMP, _CLIMB, _SPEED, _DUPLICATE = 1, 2, 4, 8
 _POSITION = _JUMP | _SPEED | _DUPLICATE
-# Reports in a row that agree with each other before a new place is believed: more than any debounce needs to alarm.
-REACQUIRE = 20
 # Displacement is compared with reported speed over at least this long, so that position noise does not matter,
 # and at most that long, because an aircraft may turn in between.
 BASE_MIN_S, BASE_MAX_S = 5.0, 30.0

@@ -12,7 +12,7 @@ from geographiclib.geodesic import Geodesic
 from watchkeeper.detectors.conflict import tracks
 from watchkeeper.detectors.conflict.tracks import ALT_REACQUIRE, Tracks
 from watchkeeper.detectors.fleet.fleet import Samples
-from watchkeeper.detectors.kinematics.detector import REACQUIRE
+from watchkeeper.detectors.kernels.reports import REACQUIRE
 from watchkeeper.streams.batch import F8
 from watchkeeper.streams.geo import KT_MS
 from watchkeeper.streams.messages import COLUMN, FIELDS, Kind

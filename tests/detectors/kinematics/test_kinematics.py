@@ -7,7 +7,8 @@ from geographiclib.geodesic import Geodesic
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from watchkeeper.detectors.kinematics.detector import CAUSES, REACQUIRE, Kinematics
+from watchkeeper.detectors.kernels.reports import REACQUIRE
+from watchkeeper.detectors.kinematics.detector import CAUSES, Kinematics
 
 KT = 1852.0 / 3600.0
 
