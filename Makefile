@@ -15,12 +15,13 @@ test: $(VENV)/ready ## everything that proves a claim in minutes
 proofs: $(VENV)/ready ## the long ones: load, floods, kill -9, byte-identical replay
 	$(BIN)/python -m pytest -m long $(ARGS)
 
-check: $(VENV)/ready ## format, lint, types, imports
+check: $(VENV)/ready ## format, lint, types, imports, rooms
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy -p watchkeeper
 	$(BIN)/mypy tools
 	$(BIN)/lint-imports --no-cache
+	$(BIN)/python -m tools.rooms
 
 bench: $(VENV)/ready ## make bench ARGS=replay
 	$(BIN)/watchkeeper bench $(ARGS)

@@ -222,7 +222,7 @@ class Work:
 
 
 class Settings(NamedTuple):
-    """The configuration as the kernels take it; see config/detectors.py for units and reasons."""
+    """The configuration as the kernels take it; see config/detectors/gps_imu.py for units and reasons."""
 
     threshold: float
     nominal_rate: float
