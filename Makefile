@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 ARGS ?=
 
-.PHONY: demo test check bench data proofs reproduce docs dashboards clean
+.PHONY: demo test check check-page bench data proofs reproduce docs dashboards clean
 
 demo: $(VENV)/runs ## broker, simulator, daemon and live alarms: make demo ARGS="--seconds 60"
 	$(BIN)/watchkeeper demo $(ARGS)
@@ -18,10 +18,25 @@ proofs: $(VENV)/ready ## the long ones: load, floods, kill -9, byte-identical re
 check: $(VENV)/ready ## format, lint, types, imports, rooms
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	$(BIN)/mypy -p watchkeeper
-	$(BIN)/mypy tools
+	$(BIN)/mypy -p watchkeeper -p tools
+	$(BIN)/mypy deploy/dashboards
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/python -m tools.rooms
+	$(MAKE) --no-print-directory check-page
+
+# The live page's scripts; users never need node, so a machine without it checks everything else.
+ifneq ($(and $(shell command -v node),$(shell command -v npm)),)
+check-page: tools/js/node_modules/ready
+	tools/js/node_modules/.bin/eslint --config tools/js/eslint.config.js daemon/live/page
+	tools/js/node_modules/.bin/tsc --project tools/js
+else
+check-page:
+	@echo "skipped: the live page's scripts (daemon/live/page) are checked where node and npm are installed"
+endif
+
+tools/js/node_modules/ready: tools/js/package.json tools/js/package-lock.json
+	npm ci --prefix tools/js --ignore-scripts --no-audit --no-fund --loglevel=error
+	touch $@
 
 bench: $(VENV)/ready ## make bench ARGS=replay
 	$(BIN)/watchkeeper bench $(ARGS)
@@ -60,4 +75,4 @@ $(VENV)/ready: $(VENV)/runs
 	touch $@
 
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist src/*.egg-info
+	rm -rf $(VENV) tools/js/node_modules .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist src/*.egg-info

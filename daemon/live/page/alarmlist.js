@@ -2,21 +2,24 @@
 
 import { SEVERITIES } from './alarms.js';
 import { by, el, facts, setText, shape } from './dom.js';
-import { clock, known, label, short, span } from './units.js';
+import { clock, label, short, span } from './units.js';
 
 const MOST = 150;
 
 export class AlarmList {
+  /** @param {App} app */
   constructor(app) {
     this.app = app;
     this.list = by('alarms');
+    /** @type {Map<string, Item>} by the alarm's id */
     this.rows = new Map();
     this.filter = { severities: new Set(SEVERITIES), kind: '', open: false, cleared: true };
+    /** @type {Set<string>} */
     this.kinds = new Set();
-    for (const chip of document.querySelectorAll('.filters .chip[data-severity]')) {
+    for (const severity of SEVERITIES) {
+      const chip = by(`chip-${severity}`);
       chip.onclick = () => {
         const { severities } = this.filter;
-        const { severity } = chip.dataset;
         if (!severities.delete(severity)) severities.add(severity);
         this.press(chip, severities.has(severity));
       };
@@ -29,12 +32,16 @@ export class AlarmList {
     };
   }
 
+  /** @type {(chip: HTMLElement, on: boolean) => void} */
   press(chip, on) {
     chip.setAttribute('aria-pressed', String(on));
     this.render();
   }
 
-  /** The rows that pass the filters, in order. */
+  /**
+   * The rows that pass the filters, in order.
+   * @type {() => AlarmRow[]}
+   */
   shown() {
     const { severities, kind, open, cleared } = this.filter;
     return this.app.alarms.list(this.app.shownTime()).filter((row) => severities.has(row.severity)
@@ -45,12 +52,15 @@ export class AlarmList {
     const rows = this.shown();
     const now = this.app.now();
     for (const { alarm } of rows) this.addKind(alarm.event.kind);
+    /** @type {Set<string>} */
     const seen = new Set();
+    /** @type {HTMLElement | null} */
     let before = null;
     for (const row of rows.slice(0, MOST)) {
       const item = this.rows.get(row.alarm.id) ?? this.make(row.alarm.id);
       this.update(item, row, now);
       seen.add(row.alarm.id);
+      /** @type {ChildNode | null} */
       const wanted = before ? before.nextSibling : this.list.firstChild;
       if (item.li !== wanted) this.list.insertBefore(item.li, wanted);
       before = item.li;
@@ -66,6 +76,7 @@ export class AlarmList {
     setText(more, rows.length ? `and ${rows.length - MOST} more` : 'No alarms to show.');
   }
 
+  /** @type {(kind: string) => void} */
   addKind(kind) {
     if (this.kinds.has(kind)) return;
     this.kinds.add(kind);
@@ -74,19 +85,22 @@ export class AlarmList {
     by('kind').value = this.filter.kind;
   }
 
+  /** @type {(id: string) => Item} */
   make(id) {
-    const item = { shape: null, who: el('span.who'), kind: el('span.kind'), sub: el('span.sub'), when: el('span'),
-      ack: el('button.ack', { type: 'button' }), top: el('span.top'), about: el('div.about', { hidden: true }) };
-    item.top.append(item.kind, item.who);
-    item.open = el('button.open', { type: 'button' }, item.top, item.sub);
-    item.li = el('li.alarm', {}, item.open, el('div.side', {}, item.when, item.ack), item.about);
-    item.li.dataset.id = id;
+    const [who, kind, sub, when] = [el('span.who'), el('span.kind'), el('span.sub'), el('span')];
+    const [ack, top, about] = [el('button.ack', { type: 'button' }), el('span.top', {}, kind, who), el('div.about', { hidden: true })];
+    const open = el('button.open', { type: 'button' }, top, sub);
+    const li = el('li.alarm', {}, open, el('div.side', {}, when, ack), about);
+    li.dataset.id = id;
+    /** @type {Item} */
+    const item = { li, open, top, kind, who, sub, when, ack, about, shape: null, version: '', story: '', told: '' };
     item.open.onclick = () => this.app.choose(this.app.chosen === id ? null : id);
     item.ack.onclick = () => this.app.acknowledge(id);
     this.rows.set(id, item);
     return item;
   }
 
+  /** @type {(item: Item, row: AlarmRow, now: number) => void} */
   update(item, { alarm, state, severity }, now) {
     const { event, ack } = alarm;
     const chosen = this.app.chosen === alarm.id;
@@ -123,43 +137,62 @@ export class AlarmList {
   }
 }
 
-/** What is left to say of an alarm that is over. */
+/**
+ * What is left to say of an alarm that is over.
+ * @type {(event: AlarmEvent) => string}
+ */
 function summary({ evidence, diagnosis, t, t_raised }) {
   const cause = diagnosis ? `${diagnosis.type.replaceAll('_', ' ')} at ${diagnosis.location}` : (evidence.causes ?? []).join(', ').replaceAll('_', ' ');
   const why = evidence.cleared_by && evidence.cleared_by !== 'evidence' ? `|${evidence.cleared_by.replaceAll('_', ' ')}` : '';
   return `lasted ${span(t - t_raised)}${cause ? `|${cause}` : ''}${why}`;
 }
 
-/** Evidence, diagnosis and life cycle of one alarm. */
+/**
+ * Evidence, diagnosis and life cycle of one alarm.
+ * @type {(alarm: Alarm) => HTMLElement[]}
+ */
 function about({ event, life, ack }) {
-  const numbers = Object.entries(event.evidence).filter(([, v]) => typeof v === 'number');
-  const rows = numbers.map(([name, v]) => {
-    const [words, unit] = label(name);
-    return [words, `${short(v)}${unit ? ` ${unit}` : ''}`];
-  });
+  /** @type {[name: string, value: string][]} */
+  const numbers = [];
+  /** @type {[name: string, value: string][]} */
+  const words = [];
+  for (const [name, value] of Object.entries(event.evidence)) {
+    const [what, unit] = label(name);
+    if (typeof value === 'number') numbers.push([what, `${short(value)}${unit ? ` ${unit}` : ''}`]);
+    else if (typeof value === 'string' && name !== 'extent') words.push([name.replaceAll('_', ' '), value]);
+  }
+  /** @type {[word: string, t: number][]} */
   const steps = [['onset', event.t_onset], ...life.filter(([, state], i) => state !== 'updated' || i === life.length - 1)
-    .map(([t, state]) => [state, t])];
+    .map(([t, state]) => /** @type {[string, number]} */ ([state, t]))];
   if (ack) steps.push([`acknowledged${ack.by ? ` by ${ack.by}` : ''}`, ack.t]);
+  /** @type {HTMLElement[]} */
   const parts = [el('ol.life', {}, ...steps.map(([word, t]) => el('li', {}, `${word} ${clock(t)}`)))];
   if (event.diagnosis) parts.push(diagnosisCard(event.diagnosis));
-  parts.push(facts([['score', short(event.score)], ['threshold', short(event.threshold)], ...rows.slice(0, 24)]));
-  const words = Object.entries(event.evidence).filter(([k, v]) => typeof v === 'string' && known(v.length) && k !== 'extent');
-  if (words.length) parts.push(facts(words.map(([k, v]) => [k.replaceAll('_', ' '), v])));
+  parts.push(facts([['score', short(event.score)], ['threshold', short(event.threshold)], ...numbers.slice(0, 24)]));
+  if (words.length) parts.push(facts(words));
   return parts;
 }
 
-/** Alarms by what they say, and what the tools found: a line each. */
+/**
+ * Alarms by what they say, and what the tools found: a line each.
+ * @type {(evidence: Clue[]) => string[]}
+ */
 function gathered(evidence) {
+  /** @type {Map<string, string[]>} */
   const alarms = new Map();
   const lines = [];
-  for (const { alarm, stream, tool, target, found } of evidence) {
-    if (tool) lines.push(`${tool.replaceAll('_', ' ')} ${target}: ${found.replaceAll('_', ' ')}`);
-    else alarms.set(alarm, [...(alarms.get(alarm) ?? []), stream]);
+  for (const clue of evidence) {
+    if ('tool' in clue) lines.push(`${clue.tool.replaceAll('_', ' ')} ${clue.target}: ${clue.found.replaceAll('_', ' ')}`);
+    else if ('declared' in clue) lines.push(`declared: ${clue.declared}; found: ${clue.found}`);
+    else alarms.set(clue.alarm, [...(alarms.get(clue.alarm) ?? []), clue.stream]);
   }
   return [...[...alarms].map(([word, streams]) => `${word}: ${streams.slice(0, 8).join(', ')}${streams.length > 8 ? ` and ${streams.length - 8} more` : ''}`), ...lines];
 }
 
-/** What is wrong and where, how sure that is, and what else it may be. */
+/**
+ * What is wrong and where, how sure that is, and what else it may be.
+ * @type {(diagnosis: Diagnosis) => HTMLElement}
+ */
 export function diagnosisCard({ type, location, confidence, evidence = [], alternatives = [] }) {
   const bar = el('i');
   bar.style.width = `${Math.round(100 * confidence)}%`;

@@ -1,22 +1,32 @@
 // Alarms by id, each with its life so far, so that the list can be shown as it was at any moment of the last minutes.
 
+/** @type {Severity[]} */
 export const SEVERITIES = ['advisory', 'caution', 'warning'];
 const LIFE_STEPS = 60;
 const KEEP_CLEARED = 300;
 
 /** One alarm: its newest event, the sentence that says it, and the steps of its life: [t, state, severity, score]. */
-class Alarm {
+export class Alarm {
+  /**
+   * @param {AlarmEvent} event
+   * @param {string} [say]
+   */
   constructor(event, say) {
     this.id = event.id;
+    this.event = event;
+    /** The alarm as one sentence, from the server. */
+    this.say = '';
+    /** @type {[t: number, state: AlarmState, severity: Severity, score: number][]} */
     this.life = [];
+    /** @type {Acknowledgement | null} */
     this.ack = null;
     this.shownAt = performance.now();
     this.take(event, say);
   }
 
+  /** @type {(event: AlarmEvent, say?: string) => void} */
   take(event, say) {
     this.event = event;
-    /** The alarm as one sentence, from the server. */
     this.say = say ?? '';
     const last = this.life[this.life.length - 1];
     if (last && last[0] === event.t && last[1] === event.state) return;
@@ -26,11 +36,15 @@ class Alarm {
     this.life.push([event.t, event.state, event.severity, event.score]);
   }
 
-  /** Its state at time t (undefined: now); null before it was raised. */
+  /**
+   * Its state at time t (undefined: now); null before it was raised.
+   * @type {(t?: number) => { state: AlarmState, severity: Severity, score: number } | null}
+   */
   at(t) {
     const { event } = this;
     if (t === undefined) return { state: event.state, severity: event.severity, score: event.score };
     if (event.t_raised > t) return null;
+    /** @type {{ state: AlarmState, severity: Severity, score: number } | null} */
     let found = null;
     for (const [when, state, severity, score] of this.life) if (when <= t) found = { state, severity, score };
     return found;
@@ -42,9 +56,14 @@ export class Alarms {
     /** @type {Map<string, Alarm>} */
     this.all = new Map();
     this.version = 0;
+    /** @type {{ version: number, t: number | undefined, rows: AlarmRow[] } | null} */
+    this.listed = null;
   }
 
-  /** Everything anew; what is known of alarms that go on is kept. */
+  /**
+   * Everything anew; what is known of alarms that go on is kept.
+   * @type {(message: AlarmsMessage) => void}
+   */
   reset({ alarms, acknowledged, say }) {
     const before = this.all;
     this.all = new Map();
@@ -57,10 +76,13 @@ export class Alarms {
     this.version++;
   }
 
-  /** One piece of news: an event, or an acknowledgement. Returns an alarm that is new. */
+  /**
+   * One piece of news: an event, or an acknowledgement. Returns an alarm that is new.
+   * @type {(news: News) => Alarm | null}
+   */
   take(news) {
     this.version++;
-    if (news.acknowledged) {
+    if ('acknowledged' in news) {
       const alarm = this.all.get(news.acknowledged);
       if (alarm) alarm.ack = news.by;
       return null;
@@ -78,7 +100,7 @@ export class Alarms {
 
   forget() {
     let cleared = 0;
-    for (const alarm of this.all.values()) cleared += alarm.event.state === 'cleared';
+    for (const alarm of this.all.values()) if (alarm.event.state === 'cleared') cleared++;
     for (const [id, alarm] of this.all) {
       if (cleared <= KEEP_CLEARED) return;
       if (alarm.event.state === 'cleared') {
@@ -88,14 +110,19 @@ export class Alarms {
     }
   }
 
-  /** What there was to see at t (undefined: now): unacknowledged and severe first, ended ones last. */
+  /**
+   * What there was to see at t (undefined: now): unacknowledged and severe first, ended ones last.
+   * @type {(t?: number) => AlarmRow[]}
+   */
   list(t) {
     if (this.listed?.version === this.version && this.listed.t === t) return this.listed.rows;
+    /** @type {AlarmRow[]} */
     const rows = [];
     for (const alarm of this.all.values()) {
       const was = alarm.at(t);
       if (was) rows.push({ alarm, ...was, rank: SEVERITIES.indexOf(was.severity) });
     }
+    /** @type {(row: AlarmRow) => number} */
     const group = (row) => (row.state === 'cleared' ? 2 : row.alarm.ack ? 1 : 0);
     rows.sort((p, q) => group(p) - group(q)
       || (p.state === 'cleared' ? q.alarm.event.t - p.alarm.event.t : q.rank - p.rank)
@@ -104,8 +131,12 @@ export class Alarms {
     return rows;
   }
 
-  /** Active alarms at t by vehicle id: the highest rank, and whether one of them asks for attention. */
+  /**
+   * Active alarms at t by vehicle id: the highest rank, and whether one of them asks for attention.
+   * @type {(t?: number) => Map<string, { rank: number, open: boolean }>}
+   */
   byVehicle(t) {
+    /** @type {Map<string, { rank: number, open: boolean }>} */
     const found = new Map();
     for (const alarm of this.all.values()) {
       const was = alarm.at(t);

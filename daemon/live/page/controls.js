@@ -3,10 +3,14 @@
 import { by, el } from './dom.js';
 import { gestures, zoomBy } from './gestures.js';
 
+/** @type {Pane[]} */
 export const PANES = ['alarms', 'vehicle', 'network'];
 const FOUND = 30;
 
-/** Give every control of the page its work. */
+/**
+ * Give every control of the page its work.
+ * @type {(app: App) => void}
+ */
 export function controls(app) {
   const { map } = app;
   gestures(by('air'), map, {
@@ -17,15 +21,21 @@ export function controls(app) {
   by('zoom-out').onclick = () => zoomBy(map, -1);
   by('fit').onclick = () => { app.follow(false); map.fit(); };
   by('follow').onclick = () => app.follow(!app.following);
-  for (const button of by('worlds').children) button.onclick = () => app.showWorld(button.dataset.world);
+  for (const button of worldButtons()) button.onclick = () => app.showWorld(worldOf(button));
   tabs(app);
   search(app);
 }
 
+/** The buttons that switch between the Earth and a local frame. */
+export const worldButtons = () => by('worlds').querySelectorAll('button');
+/** @type {(button: HTMLButtonElement) => World} */
+export const worldOf = (button) => (button.dataset.world === 'local' ? 'local' : 'earth');
+
+/** @type {(app: App) => void} */
 function tabs(app) {
   for (const pane of PANES) by(`tab-${pane}`).onclick = () => app.showPane(pane);
-  document.querySelector('[role=tablist]').addEventListener('keydown', (event) => {
-    const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+  by('tabs').addEventListener('keydown', (event) => {
+    const step = event.key === 'ArrowRight' ? 1 : event.key === 'ArrowLeft' ? -1 : 0;
     if (!step) return;
     const at = PANES.findIndex((pane) => by(`tab-${pane}`).getAttribute('aria-selected') === 'true');
     const next = PANES[(at + step + PANES.length) % PANES.length];
@@ -34,6 +44,7 @@ function tabs(app) {
   });
 }
 
+/** @type {(app: App) => void} */
 function search(app) {
   const box = by('find');
   box.oninput = () => {
@@ -48,7 +59,10 @@ function search(app) {
   };
 }
 
-/** Vehicles whose id or callsign holds this word. */
+/**
+ * Vehicles whose id or callsign holds this word.
+ * @type {(fleet: Fleet, word: string) => { id: string, callsign: string }[]}
+ */
 function find(fleet, word) {
   const wanted = word.trim().toLowerCase();
   if (!wanted) return [];

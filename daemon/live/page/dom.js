@@ -1,25 +1,55 @@
 // Elements without a framework: make one, and change only what differs.
 
-/** `el('p.note', {title: '…', onclick: …}, 'text', child)`. Names with a dash become attributes. */
+/**
+ * `el('p.note', {title: '…', hidden: true}, 'text', child)`. Names with a dash become attributes.
+ * @template {string} What
+ * @param {What} what
+ * @param {Record<string, string | boolean>} props
+ * @param {Child[]} children
+ * @returns {Made<What>}
+ */
 export function el(what, props = {}, ...children) {
   const [tag, ...classes] = what.split('.');
   const node = document.createElement(tag);
   if (classes.length) node.className = classes.join(' ');
   for (const [name, value] of Object.entries(props)) {
-    if (name.includes('-') || name === 'role' || name === 'for') node.setAttribute(name, value);
-    else node[name] = value;
+    if (name.includes('-') || name === 'role' || name === 'for') node.setAttribute(name, String(value));
+    else Object.assign(node, { [name]: value });
   }
-  node.append(...children.filter((child) => child !== null && child !== undefined));
-  return node;
+  for (const child of children) if (child !== null && child !== undefined) node.append(child);
+  return /** @type {Made<What>} */ (node);
 }
 
-export const by = (id) => document.getElementById(id);
+/**
+ * The element of index.html with this id.
+ * @template {string} Id
+ * @param {Id} id
+ * @returns {ElementOf<Id>}
+ */
+export function by(id) {
+  const node = document.getElementById(id);
+  if (!node) throw new Error(`the page has no ${id}`);
+  return /** @type {ElementOf<Id>} */ (node);
+}
 
+/** What a canvas is drawn with.
+ * @type {(canvas: HTMLCanvasElement) => Pen}
+ */
+export function penOf(canvas) {
+  const pen = canvas.getContext('2d');
+  if (!pen) throw new Error('the browser cannot draw');
+  return pen;
+}
+
+/** @type {(node: Node, text: string) => void} */
 export function setText(node, text) {
   if (node.textContent !== text) node.textContent = text;
 }
 
-/** Severity as a shape, the same as on the map. */
+/**
+ * Severity as a shape, the same as on the map.
+ * @type {(severity: Severity) => SVGSVGElement}
+ */
 export function shape(severity) {
   const svg = document.createElementNS('http://www.w3.org/2000/svg', 'svg');
   svg.setAttribute('class', 'shape');
@@ -30,7 +60,10 @@ export function shape(severity) {
   return svg;
 }
 
-/** A list of names and values. */
+/**
+ * A list of names and values.
+ * @type {(pairs: [name: string, value: string][]) => HTMLDListElement}
+ */
 export function facts(pairs) {
   return el('dl.facts', {}, ...pairs.map(([name, value]) => el('div', {}, el('dt', { title: name }, name), el('dd', {}, value))));
 }

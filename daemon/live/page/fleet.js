@@ -2,7 +2,9 @@
 
 import { rowOf } from './history.js';
 
+/** @type {World} */
 export const EARTH = 'earth';
+/** @type {World} */
 export const LOCAL = 'local';
 export const ADSB = 0;
 const LOCAL_FRAME = 2;
@@ -14,32 +16,60 @@ const LAT_MAX = 85.05;
 const AHEAD_S = 12;
 
 const RAD = Math.PI / 180;
+/** @type {(lon: number) => number} */
 export const eastOf = (lon) => RADIUS_M * lon * RAD;
+/** @type {(lat: number) => number} */
 export const northOf = (lat) => {
   const s = Math.sin(Math.max(-LAT_MAX, Math.min(LAT_MAX, lat)) * RAD);
   return RADIUS_M * 0.5 * Math.log((1 + s) / (1 - s));
 };
+/** @type {(north: number) => number} */
 export const latOf = (north) => (2 * Math.atan(Math.exp(north / RADIUS_M)) - Math.PI / 2) / RAD;
+/** @type {(east: number) => number} */
 export const lonOf = (east) => east / RADIUS_M / RAD;
-/** How much larger than life Mercator draws at this height of the map. */
+/**
+ * How much larger than life Mercator draws at this height of the map.
+ * @type {(north: number) => number}
+ */
 export const stretch = (north) => Math.cosh(north / RADIUS_M);
 
 export class Fleet {
+  // places on the map [m], velocities there [m/s], the time they are of, and which world they are in, by row
+  wx = new Float64Array(0);
+  wy = new Float64Array(0);
+  vx = new Float64Array(0);
+  vy = new Float64Array(0);
+  since = new Float64Array(0);
+  world = new Uint8Array(0);
+  room = 0;
+
   constructor() {
+    /** @type {Map<number, { id: string, callsign: string }>} by slot */
     this.ids = new Map();
+    /** @type {Map<string, number>} by id */
     this.slots = new Map();
+    /** @type {Picture | null} */
     this.picture = null;
+    this.count = { earth: 0, local: 0 };
     this.rows = 0;
     this.reserve(256);
   }
 
+  /** @type {(rows: number) => void} */
   reserve(rows) {
     this.room = rows;
-    for (const name of ['wx', 'wy', 'vx', 'vy', 'since']) this[name] = new Float64Array(rows);
+    this.wx = new Float64Array(rows);
+    this.wy = new Float64Array(rows);
+    this.vx = new Float64Array(rows);
+    this.vy = new Float64Array(rows);
+    this.since = new Float64Array(rows);
     this.world = new Uint8Array(rows);
   }
 
-  /** Names, as they become known; an empty id frees its slot. */
+  /**
+   * Names, as they become known; an empty id frees its slot.
+   * @type {(names: RosterMessage) => void}
+   */
   roster({ reset, slots, ids, callsigns }) {
     if (reset) {
       this.ids.clear();
@@ -57,7 +87,10 @@ export class Fleet {
     });
   }
 
-  /** Show this picture: places on the map and velocities there, once; nothing is allocated while it is drawn. */
+  /**
+   * Show this picture: places on the map and velocities there, once; nothing is allocated while it is drawn.
+   * @type {(picture: Picture) => void}
+   */
   show(picture) {
     this.picture = picture;
     this.rows = picture.rows;
@@ -80,36 +113,51 @@ export class Fleet {
       const known = v === v && track[i] === track[i];
       this.vx[i] = known ? v * Math.sin(track[i] * RAD) : 0;
       this.vy[i] = known ? v * Math.cos(track[i] * RAD) : 0;
-      this.since[i] = picture.t - age[i];
+      this.since[i] = (picture.t ?? NaN) - age[i];
     }
   }
 
+  /** @type {(slot: number) => number} */
   row(slot) {
     return this.picture ? rowOf(this.picture.columns.slot, slot) : -1;
   }
 
+  /** @type {(id: string | null) => number} */
   rowOfId(id) {
-    const slot = this.slots.get(id);
+    const slot = id === null ? undefined : this.slots.get(id);
     return slot === undefined ? -1 : this.row(slot);
   }
 
-  /** Seconds that a row is carried on at time t. */
+  /**
+   * Seconds that a row is carried on at time t.
+   * @type {(row: number, t: number) => number}
+   */
   ahead(row, t) {
     return Math.max(0, Math.min(AHEAD_S, t - this.since[row]));
   }
 
+  /** @type {(row: number, t: number) => number} */
   x(row, t) { return this.wx[row] + this.vx[row] * this.ahead(row, t); }
+  /** @type {(row: number, t: number) => number} */
   y(row, t) { return this.wy[row] + this.vy[row] * this.ahead(row, t); }
 
+  /** @type {(row: number) => { id: string, callsign: string } | undefined} */
+  who(row) {
+    return this.picture ? this.ids.get(this.picture.columns.slot[row]) : undefined;
+  }
+
+  /** @type {(row: number) => string} */
   name(row) {
-    const who = this.ids.get(this.picture.columns.slot[row]);
+    const who = this.who(row);
     return who ? who.callsign || who.id : '';
   }
 
+  /** @type {(row: number) => string} */
   id(row) {
-    return this.ids.get(this.picture.columns.slot[row])?.id ?? '';
+    return this.who(row)?.id ?? '';
   }
 
+  /** @type {(row: number) => World} */
   worldOf(row) {
     return this.world[row] ? LOCAL : EARTH;
   }

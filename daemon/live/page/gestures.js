@@ -4,15 +4,20 @@ const TAP_PX = 6;
 const PAN_PX = 80;
 const ZOOM = 1.35;
 
-/** `onPick(px, py)` for a tap or click that is no drag; `onTake()` when the user takes the map into their own hands. */
+/**
+ * `onPick(px, py)` for a tap or click that is no drag; `onTake()` when the user takes the map into their own hands.
+ * @type {(canvas: HTMLCanvasElement, map: MapView, on: { onPick: (x: number, y: number) => void, onTake: () => void }) => void}
+ */
 export function gestures(canvas, map, { onPick, onTake }) {
   const onMove = () => {
     map.taken();
     onTake();
   };
+  /** @type {Map<number, Point>} */
   const fingers = new Map();
   let travelled = 0;
 
+  /** @type {(event: MouseEvent) => Point} */
   const here = (event) => {
     const box = canvas.getBoundingClientRect();
     return [event.clientX - box.left, event.clientY - box.top];
@@ -31,6 +36,7 @@ export function gestures(canvas, map, { onPick, onTake }) {
     const others = [...fingers].filter(([id]) => id !== event.pointerId).map(([, at]) => at);
     if (others.length) {
       const [other] = others;
+      /** @type {(p: Point) => number} */
       const apart = (p) => Math.hypot(p[0] - other[0], p[1] - other[1]);
       map.view.zoom(apart(now) / Math.max(apart(before), 1), (now[0] + other[0]) / 2, (now[1] + other[1]) / 2);
       map.view.pan((now[0] - before[0]) / 2, (now[1] - before[1]) / 2);
@@ -46,6 +52,7 @@ export function gestures(canvas, map, { onPick, onTake }) {
     fingers.set(event.pointerId, now);
   });
 
+  /** @type {(event: PointerEvent) => void} */
   const lift = (event) => {
     const at = fingers.get(event.pointerId);
     fingers.delete(event.pointerId);
@@ -67,15 +74,20 @@ export function gestures(canvas, map, { onPick, onTake }) {
   });
 
   canvas.addEventListener('keydown', (event) => {
+    /** @type {Record<string, Point>} */
     const pans = { ArrowLeft: [PAN_PX, 0], ArrowRight: [-PAN_PX, 0], ArrowUp: [0, PAN_PX], ArrowDown: [0, -PAN_PX] };
-    if (!(event.key in pans) || event.ctrlKey || event.metaKey || event.altKey) return;
-    map.view.pan(...pans[event.key]);
+    const pan = pans[event.key];
+    if (!pan || event.ctrlKey || event.metaKey || event.altKey) return;
+    map.view.pan(...pan);
     onMove();
     event.preventDefault();
   });
 }
 
-/** One step closer or further, around the middle. */
+/**
+ * One step closer or further, around the middle.
+ * @type {(map: MapView, steps: number) => void}
+ */
 export function zoomBy(map, steps) {
   map.taken();
   map.view.zoom(ZOOM ** steps);

@@ -10,7 +10,10 @@ const TRAIL_S = 100;
 const SEGMENTS = 9000;
 const NO_PLACE = -1e9;
 
-/** Paint everything below the vehicles. `areas`: {lat, lon, radius_km}. */
+/**
+ * Paint everything below the vehicles. `areas`: {lat, lon, radius_km}.
+ * @type {(pen: Pen, view: View, world: World, history: History_, at: number, areas: Area[]) => void}
+ */
 export function drawGround(pen, view, world, history, at, areas) {
   pen.clearRect(0, 0, view.width, view.height);
   if (world === EARTH) {
@@ -23,6 +26,7 @@ export function drawGround(pen, view, world, history, at, areas) {
   scaleBar(pen, view, world);
 }
 
+/** @type {(pen: Pen, view: View) => void} */
 function graticule(pen, view) {
   const degree_px = eastOf(1) * view.scale;
   const step = STEPS_DEG.findLast((s) => s * degree_px >= 90) ?? STEPS_DEG[0];
@@ -52,6 +56,7 @@ function graticule(pen, view) {
   pen.stroke();
 }
 
+/** @type {(pen: Pen, view: View) => void} */
 function squares(pen, view) {
   const step = nice(90 / view.scale);
   pen.lineWidth = 1;
@@ -74,14 +79,19 @@ function squares(pen, view) {
   pen.stroke();
 }
 
+/** @type {(x: number) => string} */
 const short = (x) => (Math.abs(x) < 1e-9 ? '0' : String(Math.round(x * 1000) / 1000));
 
-/** The nearest of 1, 2, 5 × 10^n from above. */
+/**
+ * The nearest of 1, 2, 5 × 10^n from above.
+ * @type {(x: number) => number}
+ */
 function nice(x) {
   const ten = 10 ** Math.floor(Math.log10(x));
   return ten * ([1, 2, 5].find((n) => n * ten >= x) ?? 10);
 }
 
+/** @type {(pen: Pen, view: View, area: Area) => void} */
 function interference(pen, view, { lat, lon, radius_km }) {
   const y = northOf(lat);
   const r = radius_km * 1000 * stretch(y) * view.scale;
@@ -103,7 +113,10 @@ function interference(pen, view, { lat, lon, radius_km }) {
 let lastX = new Float32Array(0);
 let lastY = new Float32Array(0);
 
-/** From the picture at place `at` of the history backwards: one path per picture, paler with age. */
+/**
+ * From the picture at place `at` of the history backwards: one path per picture, paler with age.
+ * @type {(pen: Pen, view: View, world: World, history: History_, at: number) => void}
+ */
 function trails(pen, view, world, history, at) {
   const { entries } = history;
   if (at < 1) return;
@@ -129,6 +142,7 @@ function trails(pen, view, world, history, at) {
   pen.globalAlpha = 1;
 }
 
+/** @type {(pen: Pen, view: View, picture: Picture, local: number) => void} */
 function trace(pen, view, { columns, rows }, local) {
   const { slot, x, y, frame } = columns;
   for (let i = 0; i < rows; i++) {
@@ -149,6 +163,7 @@ function trace(pen, view, { columns, rows }, local) {
   }
 }
 
+/** @type {(pen: Pen, view: View, world: World) => void} */
 function scaleBar(pen, view, world) {
   const metre_px = world === EARTH ? view.scale * stretch(view.y) : view.scale;
   // close to the ground miles are no use

@@ -7,18 +7,20 @@ import { duration_ms, short, span } from './units.js';
 const SPARK = 90;
 
 export class Header {
-  constructor(app) {
-    this.app = app;
+  constructor() {
+    /** @type {number[]} */
     this.rates = [];
     this.heard = performance.now();
     setInterval(() => this.age(), 1000);
   }
 
+  /** @type {(word: string, detail: string) => void} */
   state(word, detail) {
     by('link').dataset.state = word;
     setText(by('link-text'), detail);
   }
 
+  /** @type {(picture: Picture) => void} */
   take(picture) {
     this.heard = performance.now();
     const { figures, vehicles, state } = picture;
@@ -39,13 +41,14 @@ export class Header {
     if (quiet > 4) this.state('lost', `nothing heard for ${span(quiet)}`);
   }
 
+  /** @type {(rows: AlarmRow[]) => void} */
   alarms(rows) {
     const count = { warning: 0, caution: 0, advisory: 0 };
     let open = 0;
     for (const { severity, state, alarm } of rows) {
       if (state === 'cleared') continue;
       count[severity]++;
-      open += !alarm.ack;
+      if (!alarm.ack) open++;
     }
     for (const [severity, n] of Object.entries(count)) setText(by(`f-${severity}`), String(n));
     by('unseen').hidden = !open;

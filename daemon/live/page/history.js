@@ -15,7 +15,10 @@ export class History {
     this.end = 0;
   }
 
-  /** Keep a picture; the oldest make room. One of the same moment as the last replaces it. */
+  /**
+   * Keep a picture; the oldest make room. One of the same moment as the last replaces it.
+   * @type {(buffer: ArrayBuffer, picture: Picture) => void}
+   */
   add(buffer, picture) {
     const { length } = this.entries;
     if (picture.t === null || buffer.byteLength > this.memory.length) return;
@@ -30,6 +33,7 @@ export class History {
     this.end = Math.ceil(to / 8) * 8;
   }
 
+  /** @type {(from: number, to: number) => boolean} */
   covers(from, to) {
     const oldest = this.entries[0];
     return oldest.at < to && oldest.at + oldest.length > from;
@@ -43,7 +47,10 @@ export class History {
   get first() { return this.entries.length ? this.entries[0].t : NaN; }
   get last() { return this.entries.length ? this.entries[this.entries.length - 1].t : NaN; }
 
-  /** The place in `entries` of the last picture at or before t; the first if there is none. */
+  /**
+   * The place in `entries` of the last picture at or before t; the first if there is none.
+   * @type {(t: number) => number}
+   */
   find(t) {
     let low = 0;
     let high = this.entries.length - 1;
@@ -54,18 +61,27 @@ export class History {
     return low;
   }
 
-  /** A picture on the shared memory: to be read at once, for it may be overwritten by the next `add`. */
+  /**
+   * A picture on the shared memory: to be read at once, for it may be overwritten by the next `add`.
+   * @type {(index: number) => Picture}
+   */
   peek(index) {
     return decode(this.memory.buffer, this.entries[index].at);
   }
 
-  /** A picture to keep. */
+  /**
+   * A picture to keep.
+   * @type {(index: number) => Picture}
+   */
   copy(index) {
     const { at, length } = this.entries[index];
     return decode(this.memory.buffer.slice(at, at + length));
   }
 
-  /** One vehicle through all pictures: calls back with (t, picture, row). Rows are in the order of slots. */
+  /**
+   * One vehicle through all pictures: calls back with (t, picture, row). Rows are in the order of slots.
+   * @type {(slot: number, visit: (t: number, columns: Columns, row: number) => void) => void}
+   */
   follow(slot, visit) {
     for (let i = 0; i < this.entries.length; i++) {
       const picture = this.peek(i);
@@ -75,7 +91,10 @@ export class History {
   }
 }
 
-/** Binary search in a sorted column; -1 when it is not there. */
+/**
+ * Binary search in a sorted column; -1 when it is not there.
+ * @type {(slots: Uint32Array, slot: number) => number}
+ */
 export function rowOf(slots, slot) {
   let low = 0;
   let high = slots.length - 1;

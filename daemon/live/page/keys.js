@@ -4,9 +4,13 @@ import { by, el } from './dom.js';
 import { zoomBy } from './gestures.js';
 import { toggleTheme } from './palette.js';
 
-/** Keys in the order in which they are listed: [keys, words, what happens]. */
+/**
+ * Keys in the order in which they are listed: [keys, words, what happens].
+ * @type {(app: App) => void}
+ */
 export function keyboard(app) {
   const { map, timeline } = app;
+  /** @type {[keys: string[], words: string, act: () => void][]} */
   const table = [
     [['j'], 'next alarm', () => app.walk(1)],
     [['k'], 'alarm before', () => app.walk(-1)],
@@ -28,10 +32,12 @@ export function keyboard(app) {
     [['Escape'], 'choose nothing', () => app.choose(null) || app.select(null)],
     [['?'], 'this help', () => help(true)],
   ];
-  const what = new Map(table.flatMap(([keys, , act]) => keys.map((key) => [key, act])));
+  /** @type {Map<string, () => void>} */
+  const what = new Map();
+  for (const [keys, , act] of table) for (const key of keys) what.set(key, act);
   document.addEventListener('keydown', (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || by('help').open) return;
-    const { target } = event;
+    const target = /** @type {HTMLElement} */ (event.target);
     const typing = target.matches('input:not([type=range]), select, textarea');
     if (typing && event.key !== 'Escape') return;
     if (typing) target.blur();
@@ -43,6 +49,7 @@ export function keyboard(app) {
     act();
     event.preventDefault();
   });
+  /** @type {Record<string, string>} */
   const names = { ' ': 'space', Escape: 'Esc' };
   by('keys').replaceChildren(...table.map(([keys, words]) => el('div', {}, el('dt', {}, words),
     el('dd', {}, el('kbd', {}, names[keys[0]] ?? keys[0])))), el('div', {}, el('dt', {}, 'pan the map'), el('dd', {}, el('kbd', {}, '← ↑ → ↓'))));
@@ -51,6 +58,7 @@ export function keyboard(app) {
   by('theme').onclick = toggleTheme;
 }
 
+/** @type {(on: boolean) => void} */
 function help(on) {
   if (on) by('help').showModal(); else by('help').close();
 }

@@ -2,6 +2,7 @@
 //
 // Writing letters is the slowest thing a canvas does, so each label is written once, into a sheet, and then copied.
 
+import { penOf } from './dom.js';
 import { ADSB } from './fleet.js';
 import { fonts, palette } from './palette.js';
 import { altitude, speed } from './units.js';
@@ -16,25 +17,36 @@ const AGAIN_MS = 400;
 const GAP = 13;
 const FRAME_GAP = 19;
 
-/** Where a label may be: right of its symbol, left, below, above. */
+/**
+ * Where a label may be: right of its symbol, left, below, above.
+ * @type {(wide: number, gap: number) => Point[]}
+ */
 const spotsOf = (wide, gap) => [[gap, -14], [-gap - wide, -14], [-wide / 2, gap + 1], [-wide / 2, -HIGH - gap - 1]];
 
 export class Labels {
+  /** @param {number} ratio */
   constructor(ratio) {
     this.sheet = new Sheet(ratio);
+    /** @type {{ row: number, dx: number, dy: number, cell: number }[]} */
     this.placed = [];
     this.version = '';
     this.when = 0;
   }
 
-  /** True when it is time to place the labels anew; `version` says what they depend on. */
+  /**
+   * True when it is time to place the labels anew; `version` says what they depend on.
+   * @type {(now: number, version: string) => boolean}
+   */
   due(now, version) {
     if (now - this.when < (version === this.version ? AGAIN_MS : AGAIN_MS / 4)) return false;
     [this.version, this.when] = [version, now];
     return true;
   }
 
-  /** Decide who gets a label and where, clear of `others` (boxes); until the next time they travel with their vehicles. */
+  /**
+   * Decide who gets a label and where, clear of `others` (boxes); until the next time they travel with their vehicles.
+   * @type {(view: View, fleet: Fleet, spots: Spots, others: Box[], framed: (row: number) => boolean, colourOf: (row: number) => string) => void}
+   */
   place(view, fleet, spots, others, framed, colourOf) {
     this.placed.length = 0;
     this.sheet.begin();
@@ -43,6 +55,7 @@ export class Labels {
     const { order, x, y } = spots;
     for (const row of order) reserve(taken, columns, view, x[row] - SYMBOL, y[row] - SYMBOL, 2 * SYMBOL, 2 * SYMBOL);
     for (const box of others) reserve(taken, columns, view, ...box);
+    if (!fleet.picture) return;
     const { alt_m, speed_mps, frame } = fleet.picture.columns;
     for (const row of order) {
       if (this.placed.length >= MOST) break;
@@ -57,6 +70,7 @@ export class Labels {
     }
   }
 
+  /** @type {(pen: Pen, spots: Spots) => void} */
   draw(pen, spots) {
     for (const { row, dx, dy, cell } of this.placed) this.sheet.copy(pen, cell, spots.x[row] + dx, spots.y[row] + dy);
   }
@@ -68,14 +82,17 @@ class Sheet {
   static COLUMNS = 8;
   static ROWS = 2 * MOST / Sheet.COLUMNS;
 
+  /** @param {number} ratio */
   constructor(ratio) {
     this.ratio = ratio;
     this.canvas = document.createElement('canvas');
     this.canvas.width = Math.round(Sheet.WIDE * ratio) * Sheet.COLUMNS;
     this.canvas.height = Math.round((HIGH + 4) * ratio) * Sheet.ROWS;
-    this.pen = this.canvas.getContext('2d');
+    this.pen = penOf(this.canvas);
+    /** @type {Map<string, number>} by what the label says */
     this.cells = new Map();
     this.free = Array.from({ length: Sheet.COLUMNS * Sheet.ROWS }, (_, i) => i);
+    /** @type {Set<number>} */
     this.used = new Set();
   }
 
@@ -88,12 +105,16 @@ class Sheet {
     this.used.clear();
   }
 
-  /** The cell of this label, written now unless it is there. */
+  /**
+   * The cell of this label, written now unless it is there.
+   * @type {(name: string, words: string, colour: string) => number}
+   */
   write(name, words, colour) {
     const key = `${name}\n${words}\n${colour}`;
     let cell = this.cells.get(key);
     if (cell === undefined) {
-      cell = this.free.pop();
+      // there are twice as many cells as labels
+      cell = this.free.pop() ?? 0;
       this.cells.set(key, cell);
       this.letter(cell, name, words, colour);
     }
@@ -101,6 +122,7 @@ class Sheet {
     return cell;
   }
 
+  /** @type {(cell: number, name: string, words: string, colour: string) => void} */
   letter(cell, name, words, colour) {
     const { pen, ratio } = this;
     const [x, y] = this.corner(cell);
@@ -110,7 +132,9 @@ class Sheet {
     pen.lineJoin = 'round';
     pen.lineWidth = 3;
     pen.strokeStyle = palette.halo;
-    for (const [text, font, fill, base] of [[name, `600 11.5px ${fonts.text}`, colour, 12], [words, `10.5px ${fonts.text}`, palette.muted, 25]]) {
+    /** @type {[text: string, font: string, fill: string, base: number][]} */
+    const lines = [[name, `600 11.5px ${fonts.text}`, colour, 12], [words, `10.5px ${fonts.text}`, palette.muted, 25]];
+    for (const [text, font, fill, base] of lines) {
       pen.font = font;
       pen.fillStyle = fill;
       pen.strokeText(text, 2, base, Sheet.WIDE - 4);
@@ -118,10 +142,12 @@ class Sheet {
     }
   }
 
+  /** @type {(cell: number) => Point} */
   corner(cell) {
     return [cell % Sheet.COLUMNS * Math.round(Sheet.WIDE * this.ratio), Math.floor(cell / Sheet.COLUMNS) * Math.round((HIGH + 4) * this.ratio)];
   }
 
+  /** @type {(pen: Pen, cell: number, x: number, y: number) => void} */
   copy(pen, cell, x, y) {
     const [sx, sy] = this.corner(cell);
     const [w, h] = [Math.round(Sheet.WIDE * this.ratio), Math.round((HIGH + 4) * this.ratio)];
@@ -129,6 +155,7 @@ class Sheet {
   }
 }
 
+/** @type {(columns: number, view: View, x: number, y: number, wide: number, high: number, visit: (cell: number) => boolean) => boolean} */
 function each(columns, view, x, y, wide, high, visit) {
   const [left, top] = [Math.max(0, Math.floor(x / CELL)), Math.max(0, Math.floor(y / CELL))];
   const right = Math.min(columns - 1, Math.floor((x + wide) / CELL));
@@ -137,9 +164,11 @@ function each(columns, view, x, y, wide, high, visit) {
   return false;
 }
 
+/** @type {(taken: Uint8Array, columns: number, view: View, x: number, y: number, wide: number, high: number) => void} */
 const reserve = (taken, columns, view, x, y, wide, high) => {
   each(columns, view, x, y, wide, high, (cell) => { taken[cell] = 1; return false; });
 };
 
+/** @type {(taken: Uint8Array, columns: number, view: View, x: number, y: number, wide: number, high: number) => boolean} */
 const free = (taken, columns, view, x, y, wide, high) => x > 0 && x + wide < view.width
   && !each(columns, view, x, y, wide, high, (cell) => taken[cell] === 1);

@@ -2,7 +2,7 @@
 
 import { AlarmList } from './alarmlist.js';
 import { Alarms } from './alarms.js';
-import { controls, PANES } from './controls.js';
+import { controls, PANES, worldButtons, worldOf } from './controls.js';
 import { by, setText } from './dom.js';
 import { EARTH, Fleet, LOCAL } from './fleet.js';
 import { Header } from './header.js';
@@ -12,27 +12,35 @@ import { MapView } from './map.js';
 import { NetworkPane } from './network.js';
 import { onTheme } from './palette.js';
 import { StreamClock, Timeline } from './timeline.js';
-import { clock } from './units.js';
+import { clock, known } from './units.js';
 import { VehiclePane } from './vehicle.js';
 import { acknowledge, decode, Wire } from './wire.js';
 
 const LIST_MS = 250;
 
-class App {
+export class App {
   constructor() {
     this.fleet = new Fleet();
     this.alarms = new Alarms();
     this.history = new History();
     this.clock = new StreamClock();
+    /** @type {Map<string, { rank: number, open: boolean }>} by vehicle */
     this.marks = new Map();
+    /** @type {string | null} */
     this.selected = null;
+    /** @type {string | null} */
     this.chosen = null;
     this.following = false;
+    /** @type {Picture | null} */
     this.newest = null;
+    /** @type {number | null} */
+    this.due = null;
     this.era = '';
+    /** @type {(a: string, b: string) => number} */
     this.rankOfPair = (a, b) => this.pairRanks.get(a < b ? `${a}~${b}` : `${b}~${a}`) ?? -1;
+    /** @type {Map<string, number>} */
     this.pairRanks = new Map();
-    this.header = new Header(this);
+    this.header = new Header();
     this.timeline = new Timeline(this);
     this.list = new AlarmList(this);
     this.vehicle = new VehiclePane(this);
@@ -51,6 +59,7 @@ class App {
 
   // -- what comes in ------------------------------------------------------------------------------------------
 
+  /** @type {(buffer: ArrayBuffer) => void} */
   picture(buffer) {
     const picture = decode(buffer);
     this.newest = picture;
@@ -64,6 +73,7 @@ class App {
     setText(by('empty'), waiting);
   }
 
+  /** @type {(message: Message) => void} */
   message(message) {
     switch (message.type) {
       case 'alarms':
@@ -75,7 +85,7 @@ class App {
         this.alarmsChanged();
         break;
       case 'news': {
-        const fresh = message.news.map((news) => this.alarms.take(news)).filter(Boolean);
+        const fresh = message.news.map((news) => this.alarms.take(news)).filter((alarm) => alarm !== null);
         for (const { event, say } of fresh) setText(by('say'), `${event.severity}: ${say}`);
         this.alarmsChanged(fresh.length > 0);
         break;
@@ -109,6 +119,7 @@ class App {
     return entries.length && this.timeline.paused !== null ? this.history.find(this.timeline.paused) : entries.length - 1;
   }
 
+  /** @type {(picture: Picture) => void} */
   shown(picture) {
     this.fleet.show(picture);
     this.mark();
@@ -131,12 +142,16 @@ class App {
     this.map.refresh();
   }
 
-  /** Areas of interference that are active at the moment shown. */
+  /**
+   * Areas of interference that are active at the moment shown.
+   * @type {() => Area[]}
+   */
   areas() {
     return this.alarms.list(this.shownTime()).filter(({ alarm, state }) => alarm.event.kind === 'gnss_interference' && state !== 'cleared')
-      .map(({ alarm }) => alarm.event.evidence);
+      .flatMap(({ alarm: { event: { evidence: { lat, lon, radius_km } } } }) => (known(lat) && known(lon) && known(radius_km) ? [{ lat, lon, radius_km }] : []));
   }
 
+  /** @type {(at_once?: boolean) => void} */
   alarmsChanged(at_once = true) {
     this.mark();
     this.header.alarms(this.alarms.list());
@@ -144,13 +159,16 @@ class App {
     this.network.render();
   }
 
-  /** Redraw the list: new alarms at once, mere updates a few times a second. */
+  /**
+   * Redraw the list: new alarms at once, mere updates a few times a second.
+   * @type {(at_once: boolean) => void}
+   */
   listSoon(at_once) {
     if (at_once) {
-      clearTimeout(this.due);
+      if (this.due !== null) clearTimeout(this.due);
       this.due = null;
       this.list.render();
-    } else if (!this.due) {
+    } else if (this.due === null) {
       this.due = setTimeout(() => this.listSoon(true), LIST_MS);
     }
   }
@@ -160,13 +178,15 @@ class App {
     this.map.stale = true;
   }
 
+  /** @type {(id: string) => string} */
   nameOf(id) {
     const slot = this.fleet.slots.get(id);
-    return slot === undefined ? id : this.fleet.ids.get(slot).callsign || id;
+    return slot === undefined ? id : this.fleet.ids.get(slot)?.callsign || id;
   }
 
   // -- what the user does -------------------------------------------------------------------------------------
 
+  /** @type {(id: string | null, how?: { go?: boolean, open?: boolean }) => void} */
   select(id, { go = false, open = false } = {}) {
     this.selected = id;
     this.vehicle.detail = null;
@@ -178,11 +198,14 @@ class App {
     this.map.stale = true;
   }
 
-  /** Open an alarm in the list, and show on the map whom it is about. */
+  /**
+   * Open an alarm in the list, and show on the map whom it is about.
+   * @type {(id: string | null) => boolean}
+   */
   choose(id) {
     const before = this.chosen;
     this.chosen = id;
-    const alarm = id && this.alarms.all.get(id);
+    const alarm = id === null ? undefined : this.alarms.all.get(id);
     if (alarm) {
       this.follow(false);
       this.map.goTo(alarm.event.subjects);
@@ -195,21 +218,27 @@ class App {
     return before !== null && id === null;
   }
 
+  /** @type {() => string[] | null} */
   chosenSubjects() {
-    return this.chosen ? this.alarms.all.get(this.chosen)?.event.subjects : null;
+    return this.chosen === null ? null : this.alarms.all.get(this.chosen)?.event.subjects ?? null;
   }
 
-  /** The next or previous alarm of the list. */
+  /**
+   * The next or previous alarm of the list.
+   * @type {(step: number) => void}
+   */
   walk(step) {
     const ids = this.list.shown().map(({ alarm }) => alarm.id);
     if (!ids.length) return;
-    const at = ids.indexOf(this.chosen);
+    const at = this.chosen === null ? -1 : ids.indexOf(this.chosen);
+    const next = ids[at < 0 ? 0 : Math.max(0, Math.min(ids.length - 1, at + step))];
     this.showPane('alarms');
-    this.choose(ids[at < 0 ? 0 : Math.max(0, Math.min(ids.length - 1, at + step))]);
-    this.list.rows.get(this.chosen)?.open.focus();
-    this.list.rows.get(this.chosen)?.li.scrollIntoView({ block: 'nearest' });
+    this.choose(next);
+    this.list.rows.get(next)?.open.focus();
+    this.list.rows.get(next)?.li.scrollIntoView({ block: 'nearest' });
   }
 
+  /** @type {(id: string) => Promise<void>} */
   async acknowledge(id) {
     const alarm = this.alarms.all.get(id);
     if (!alarm) return;
@@ -218,12 +247,14 @@ class App {
     setText(by('say'), done ? (on ? 'acknowledged' : 'acknowledgement taken back') : 'the daemon did not take it');
   }
 
+  /** @type {(on: boolean) => void} */
   follow(on) {
     this.following = on && Boolean(this.selected);
     by('follow').setAttribute('aria-pressed', String(this.following));
-    if (this.following) this.map.goTo([this.selected]);
+    if (this.following && this.selected) this.map.goTo([this.selected]);
   }
 
+  /** @type {(name: Pane) => void} */
   showPane(name) {
     for (const pane of PANES) {
       by(`pane-${pane}`).hidden = pane !== name;
@@ -238,15 +269,17 @@ class App {
   worlds() {
     const { earth, local } = this.fleet.count;
     by('worlds').hidden = !(earth && local);
-    for (const button of by('worlds').children) setText(button.querySelector('.n'), String(this.fleet.count[button.dataset.world]));
+    setText(by('n-earth'), String(earth));
+    setText(by('n-local'), String(local));
     if (!this.fleet.count[this.map.world] && earth + local) this.showWorld(earth ? EARTH : LOCAL);
   }
 
+  /** @type {(world: World) => void} */
   showWorld(world) {
     if (this.map.world === world) return;
     this.map.switchTo(world);
     by('legend').hidden = world !== EARTH;
-    for (const button of by('worlds').children) button.setAttribute('aria-pressed', String(button.dataset.world === world));
+    for (const button of worldButtons()) button.setAttribute('aria-pressed', String(worldOf(button) === world));
   }
 
   otherWorld() {

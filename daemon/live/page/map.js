@@ -1,6 +1,7 @@
 // The map: redraws the vehicles with every frame that moves something, and the ground under them when it must.
 
-import { EARTH, LOCAL } from './fleet.js';
+import { penOf } from './dom.js';
+import { EARTH } from './fleet.js';
 import { drawGround } from './ground.js';
 import { Labels } from './labels.js';
 import { drawPairs, drawTexts } from './pairs.js';
@@ -16,20 +17,42 @@ const NOTICEABLE_PX = 0.3;
 const calm = matchMedia('(prefers-reduced-motion: reduce)');
 
 export class MapView {
+  // drawn anew for the screen's resolution and theme, see restyle
+  ratio = 1;
+  symbols = new Symbols(1);
+  labels = new Labels(1);
+  marked = false;
+  fastest = 0;
+  drawnFor = NaN;
+  drawnVersion = -1;
+
+  /**
+   * @param {HTMLCanvasElement} ground
+   * @param {HTMLCanvasElement} air
+   * @param {App} app
+   */
   constructor(ground, air, app) {
-    Object.assign(this, { ground, air, app });
-    this.views = { [EARTH]: new View(true), [LOCAL]: new View(false) };
+    this.ground = ground;
+    this.air = air;
+    this.app = app;
+    /** @type {Record<World, View>} */
+    this.views = { earth: new View(true), local: new View(false) };
+    /** @type {World} */
     this.world = EARTH;
+    /** @type {Spots} */
     this.spots = { x: new Float32Array(0), y: new Float32Array(0), order: [] };
     this.rank = new Int8Array(0);
     this.open = new Uint8Array(0);
     this.stats = { frames: 0, draws: 0, draw_ms: 0, ground_ms: 0 };
     // until the user moves the map it keeps everybody in sight by itself
-    this.auto = { [EARTH]: true, [LOCAL]: true };
+    /** @type {Record<World, boolean>} */
+    this.auto = { earth: true, local: true };
+    /** @type {Box} */
     this.box = [0, 0, 0, 0];
     this.drawnAt = 0;
     this.stale = this.groundStale = true;
-    this.under = { x: 0, y: 0, scale: 1, at: 0 };
+    /** @type {{ x: number, y: number, scale: number, at: number, world: World | null }} */
+    this.under = { x: 0, y: 0, scale: 1, at: 0, world: null };
     new ResizeObserver(() => this.resize()).observe(air);
     onTheme(() => this.restyle());
     this.resize();
@@ -78,6 +101,7 @@ export class MapView {
     this.stale = this.groundStale = true;
   }
 
+  /** @type {(world: World) => void} */
   switchTo(world) {
     this.world = world;
     this.refresh();
@@ -110,7 +134,10 @@ export class MapView {
     this.auto[this.world] = false;
   }
 
-  /** Bring these vehicles into the middle, closer if there are two of them. */
+  /**
+   * Bring these vehicles into the middle, closer if there are two of them.
+   * @type {(ids: string[]) => boolean}
+   */
   goTo(ids) {
     const { fleet } = this.app;
     const rows = ids.map((id) => fleet.rowOfId(id)).filter((row) => row >= 0);
@@ -126,6 +153,7 @@ export class MapView {
     return true;
   }
 
+  /** @type {(now: number) => void} */
   frame(now) {
     requestAnimationFrame((next) => this.frame(next));
     this.stats.frames++;
@@ -147,6 +175,7 @@ export class MapView {
     this.stats.draw_ms += performance.now() - began;
   }
 
+  /** @type {(now: number) => void} */
   moveGround(now) {
     const { under, view } = this;
     const same = under.x === view.x && under.y === view.y && under.scale === view.scale && under.world === this.world;
@@ -155,7 +184,7 @@ export class MapView {
         const began = performance.now();
         const { history } = this.app;
         Object.assign(under, { x: view.x, y: view.y, scale: view.scale, at: now, world: this.world });
-        const pen = this.ground.getContext('2d');
+        const pen = penOf(this.ground);
         pen.setTransform(this.ratio, 0, 0, this.ratio, 0, 0);
         drawGround(pen, view, this.world, history, this.app.historyAt(), this.app.areas());
         this.ground.style.transform = '';
@@ -172,10 +201,11 @@ export class MapView {
     this.ground.style.transform = `translate(${dx}px, ${dy}px) scale(${k})`;
   }
 
+  /** @type {(now: number, t: number) => void} */
   drawAir(now, t) {
     const { app, view, spots } = this;
     const { fleet } = app;
-    const pen = this.air.getContext('2d');
+    const pen = penOf(this.air);
     pen.setTransform(this.ratio, 0, 0, this.ratio, 0, 0);
     pen.imageSmoothingEnabled = false;
     pen.clearRect(0, 0, view.width, view.height);
@@ -195,24 +225,34 @@ export class MapView {
     const boxes = drawTexts(pen, texts);
     if (this.labels.due(now, `${view.version}/${fleet.picture.t}/${app.selected}/${this.world}`)) {
       this.order(selected);
+      /** @type {(row: number) => string} */
       const tone = (row) => (row === selected ? palette.accent : t - fleet.since[row] > HOLLOW_S ? palette.muted : palette.text);
+      /** @type {(row: number) => boolean} */
       const framed = (row) => row === selected || this.rank[row] >= 0;
       this.labels.place(view, fleet, spots, [...boxes, ...this.covered()], framed, tone);
     }
     this.labels.draw(pen, spots);
   }
 
-  /** Boxes where controls or the scale would hide a label. */
+  /**
+   * Boxes where controls or the scale would hide a label.
+   * @type {() => Box[]}
+   */
   covered() {
     const { left: x, top: y } = this.air.getBoundingClientRect();
-    const boxes = [...this.air.parentElement.querySelectorAll('.find, .segment, .stack, .legend, .timeline')].map((node) => {
+    const hiding = document.querySelectorAll('.map .find, .map .segment, .map .stack, .map .legend, .map .timeline');
+    /** @type {Box[]} */
+    const boxes = [...hiding].map((node) => {
       const { left, top, width, height } = node.getBoundingClientRect();
       return [left - x, top - y, width, height];
     });
     return [...boxes, [this.view.width - 190, this.view.height - 96, 190, 26]];
   }
 
-  /** Where everybody is on the screen at time t. */
+  /**
+   * Where everybody is on the screen at time t.
+   * @type {(t: number) => void}
+   */
   place(t) {
     const { fleet } = this.app;
     const { x, y } = this.spots;
@@ -229,12 +269,16 @@ export class MapView {
     }
   }
 
+  /** @type {(row: number) => boolean} */
   inside(row) {
     const { x, y } = this.spots;
     return x[row] > -12 && x[row] < this.view.width + 12 && y[row] > -12 && y[row] < this.view.height + 12;
   }
 
-  /** Who should have a label first: the selected, then by severity, then by place in the fleet. */
+  /**
+   * Who should have a label first: the selected, then by severity, then by place in the fleet.
+   * @type {(selected: number) => void}
+   */
   order(selected) {
     const { fleet } = this.app;
     const { order } = this.spots;
@@ -246,7 +290,10 @@ export class MapView {
     }
   }
 
-  /** The vehicle nearest to this pixel, within reach of a finger; '' for none. */
+  /**
+   * The vehicle nearest to this pixel, within reach of a finger; '' for none.
+   * @type {(px: number, py: number) => string}
+   */
   pick(px, py) {
     const { fleet } = this.app;
     let [best, near] = [-1, 22 * 22];

@@ -4,9 +4,12 @@ const NAMES = ['ground', 'surface', 'raised', 'line', 'line-strong', 'text', 'mu
   'advisory', 'good', 'grid', 'grid-text', 'halo', 'alt-0', 'alt-1', 'alt-2', 'unknown'];
 const KEY = 'watchkeeper-theme';
 const dark = matchMedia('(prefers-color-scheme: dark)');
+/** @type {(() => void)[]} */
 const listeners = [];
 
-/** Colours by name, those of theme.css. Replaced as a whole when the theme changes. */
+/** Colours by name, those of theme.css. Replaced as a whole when the theme changes.
+ * @type {Record<string, string>}
+ */
 export let palette = {};
 export const fonts = { text: 'sans-serif', mono: 'monospace' };
 
@@ -23,6 +26,7 @@ function apply() {
   for (const listener of listeners) listener();
 }
 
+/** @type {(listener: () => void) => void} */
 export function onTheme(listener) {
   listeners.push(listener);
 }
@@ -35,8 +39,12 @@ export function toggleTheme() {
   apply();
 }
 
-/** A colour between two, `#rrggbb` each. */
+/**
+ * A colour between two, `#rrggbb` each.
+ * @type {(a: string, b: string, part: number) => string}
+ */
 export function mix(a, b, part) {
+  /** @type {(colour: string, i: number) => number} */
   const channel = (c, i) => parseInt(c.slice(1 + 2 * i, 3 + 2 * i), 16);
   const mixed = [0, 1, 2].map((i) => Math.round(channel(a, i) + (channel(b, i) - channel(a, i)) * part));
   return `rgb(${mixed.join(' ')})`;

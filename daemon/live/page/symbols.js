@@ -1,5 +1,6 @@
 // The vehicles' symbols, drawn once per theme into one sheet: a frame then only copies small squares out of it.
 
+import { penOf } from './dom.js';
 import { mix, palette } from './palette.js';
 
 const SIZE = 20;
@@ -11,23 +12,30 @@ export const DRONE = 1;
 const TONES = LEVELS + 4;
 const UNKNOWN = LEVELS + 3;
 
-/** The tone of an altitude in metres. */
+/**
+ * The tone of an altitude in metres.
+ * @type {(alt_m: number) => number}
+ */
 export function toneOf(alt_m) {
   if (!(alt_m > -1e9)) return UNKNOWN;
   return Math.max(0, Math.min(LEVELS - 1, Math.round(alt_m / TOP_M * (LEVELS - 1))));
 }
 
-/** The tone of an alarm's rank: 0 advisory, 1 caution, 2 warning. */
+/**
+ * The tone of an alarm's rank: 0 advisory, 1 caution, 2 warning.
+ * @type {(rank: number) => number}
+ */
 export const toneOfRank = (rank) => LEVELS + rank;
 
 export class Symbols {
+  /** @param {number} ratio */
   constructor(ratio) {
     this.ratio = ratio;
     this.cell = Math.round(SIZE * ratio);
     this.sheet = document.createElement('canvas');
     this.sheet.width = this.cell * HEADINGS;
     this.sheet.height = this.cell * TONES * 4;
-    const pen = this.sheet.getContext('2d');
+    const pen = penOf(this.sheet);
     for (let shape = 0; shape < 2; shape++) {
       for (let hollow = 0; hollow < 2; hollow++) {
         for (let tone = 0; tone < TONES; tone++) this.row(pen, shape, hollow, tone);
@@ -35,6 +43,7 @@ export class Symbols {
     }
   }
 
+  /** @type {(pen: Pen, shape: number, hollow: number, tone: number) => void} */
   row(pen, shape, hollow, tone) {
     const y = (shape * 2 + hollow) * TONES + tone;
     for (let i = 0; i < HEADINGS; i++) {
@@ -61,6 +70,7 @@ export class Symbols {
     }
   }
 
+  /** @type {(pen: Pen, shape: number, hollow: number, tone: number, track: number, x: number, y: number) => void} */
   draw(pen, shape, hollow, tone, track, x, y) {
     const turn = track === track ? Math.round(track / 360 * HEADINGS) % HEADINGS : 0;
     const { cell: c, ratio } = this;
@@ -70,6 +80,7 @@ export class Symbols {
   }
 }
 
+/** @type {(pen: Pen, shape: number) => void} */
 function outline(pen, shape) {
   if (shape === PLANE) {
     pen.moveTo(0, -8.5);
@@ -86,6 +97,7 @@ function outline(pen, shape) {
   pen.closePath();
 }
 
+/** @type {(tone: number) => string} */
 export function colourOf(tone) {
   if (tone === UNKNOWN) return palette.unknown;
   if (tone >= LEVELS) return palette[['advisory', 'caution', 'warning'][tone - LEVELS]];
@@ -93,7 +105,10 @@ export function colourOf(tone) {
   return part <= 1 ? mix(palette['alt-0'], palette['alt-1'], part) : mix(palette['alt-1'], palette['alt-2'], part - 1);
 }
 
-/** The frame around a vehicle with an alarm: its severity as a shape. */
+/**
+ * The frame around a vehicle with an alarm: its severity as a shape.
+ * @type {(pen: Pen, rank: number, x: number, y: number, r: number) => void}
+ */
 export function frameOf(pen, rank, x, y, r) {
   if (rank === 2) {
     pen.moveTo(x, y - r * 1.25);

@@ -1,7 +1,7 @@
 // Time: the moment that is shown, the clock of the stream between two pictures, pause, and the slider over the past.
 
 import { SEVERITIES } from './alarms.js';
-import { by, setText } from './dom.js';
+import { by, penOf, setText } from './dom.js';
 import { palette } from './palette.js';
 import { clock } from './units.js';
 
@@ -15,9 +15,16 @@ export class StreamClock {
   constructor() {
     this.rate = 1;
     this.t = NaN;
+    /** @type {{ t: number, now: number } | null} */
+    this.seen = null;
+    /** @type {number | null} */
+    this.at = null;
   }
 
-  /** A picture says that the newest sample is of time t. */
+  /**
+   * A picture says that the newest sample is of time t.
+   * @type {(t: number | null, now?: number) => void}
+   */
   read(t, now = performance.now()) {
     if (t === null) return;
     const guess = this.now(now);
@@ -30,6 +37,7 @@ export class StreamClock {
     this.at = now;
   }
 
+  /** @type {(now?: number) => number} */
   now(now = performance.now()) {
     // nobody knows what comes more than two pictures later
     return this.t + this.rate * Math.min(2.5, (now - (this.at ?? now)) / 1000);
@@ -37,8 +45,10 @@ export class StreamClock {
 }
 
 export class Timeline {
+  /** @param {App} app */
   constructor(app) {
     this.app = app;
+    /** @type {number | null} */
     this.paused = null;
     this.scrub = by('scrub');
     this.scrub.oninput = () => this.show(app.history.entries[Number(this.scrub.value)]?.t);
@@ -51,6 +61,7 @@ export class Timeline {
     if (this.paused === null) this.show(this.app.history.last); else this.live();
   }
 
+  /** @type {(seconds: number) => void} */
   step(seconds) {
     this.show((this.paused ?? this.app.history.last) + seconds);
   }
@@ -58,6 +69,7 @@ export class Timeline {
   stepBack() { this.step(-STEP_S); }
   stepOn() { this.step(STEP_S); }
 
+  /** @type {(t: number | undefined) => void} */
   show(t) {
     const { history } = this.app;
     if (!history.entries.length || t === undefined || t !== t) return;
@@ -100,7 +112,7 @@ export class Timeline {
     const { clientWidth: width, clientHeight: height } = canvas;
     canvas.width = Math.round(width * ratio);
     canvas.height = Math.round(height * ratio);
-    const pen = canvas.getContext('2d');
+    const pen = penOf(canvas);
     pen.scale(ratio, ratio);
     const { entries } = this.app.history;
     if (entries.length < 2) return;

@@ -6,16 +6,23 @@ const KT_MPS = 1852 / 3600;
 // Event times below this are seconds of a simulation, not dates.
 const UNIX_FROM_S = 1e9;
 
+/** @type {(x: number | null | undefined) => x is number} */
 export const known = (x) => x !== null && x !== undefined && Number.isFinite(x);
 
-/** `12:03:20Z` of a Unix time, `t=12.5s` of a simulation's. */
+/**
+ * `12:03:20Z` of a Unix time, `t=12.5s` of a simulation's.
+ * @type {(t: number | null | undefined) => string}
+ */
 export function clock(t) {
   if (!known(t)) return '–';
   if (t < UNIX_FROM_S) return `t=${t.toFixed(1)}s`;
   return `${new Date(t * 1000).toISOString().slice(11, 19)}Z`;
 }
 
-/** Seconds as somebody would say them: `8 s`, `3 min`, `2 h`. */
+/**
+ * Seconds as somebody would say them: `8 s`, `3 min`, `2 h`.
+ * @type {(s: number | null | undefined) => string}
+ */
 export function span(s) {
   if (!known(s)) return '–';
   const a = Math.abs(s);
@@ -24,7 +31,10 @@ export function span(s) {
   return `${(s / 3600).toFixed(1)} h`;
 }
 
-/** About three digits, without noise. */
+/**
+ * About three digits, without noise.
+ * @type {(x: number | null | undefined) => string}
+ */
 export function short(x) {
   if (!known(x)) return '–';
   const a = Math.abs(x);
@@ -35,7 +45,10 @@ export function short(x) {
   return a === 0 ? '0' : x.toFixed(2);
 }
 
-/** Altitude: aircraft in flight levels or feet, everybody else in metres. */
+/**
+ * Altitude: aircraft in flight levels or feet, everybody else in metres.
+ * @type {(m: number, aircraft: boolean) => string}
+ */
 export function altitude(m, aircraft) {
   if (!known(m)) return '–';
   if (!aircraft) return `${m.toFixed(0)} m`;
@@ -43,11 +56,13 @@ export function altitude(m, aircraft) {
   return ft >= 10000 ? `FL${Math.round(ft / 100)}` : `${Math.round(ft / 25) * 25} ft`;
 }
 
+/** @type {(mps: number, aircraft: boolean) => string} */
 export function speed(mps, aircraft) {
   if (!known(mps)) return '–';
   return aircraft ? `${(mps / KT_MPS).toFixed(0)} kt` : `${mps.toFixed(1)} m/s`;
 }
 
+/** @type {(mps: number, aircraft: boolean) => string} */
 export function climb(mps, aircraft) {
   if (!known(mps)) return '–';
   if (!aircraft) return `${mps.toFixed(1)} m/s`;
@@ -55,14 +70,20 @@ export function climb(mps, aircraft) {
   return fpm === 0 ? 'level' : `${fpm > 0 ? '+' : '−'}${Math.abs(fpm)} fpm`;
 }
 
+/** @type {(deg: number) => string} */
 export const heading = (deg) => (known(deg) ? `${String(Math.round(deg) % 360).padStart(3, '0')}°` : '–');
 
+/** @type {(ms: number) => string} */
 export function duration_ms(ms) {
   return known(ms) ? (ms >= 100 ? `${ms.toFixed(0)} ms` : `${ms.toFixed(1)} ms`) : '–';
 }
 
-/** `latency_excess_s` as words and a unit: ['latency excess', 's']. */
+/**
+ * `latency_excess_s` as words and a unit: ['latency excess', 's'].
+ * @type {(name: string) => [words: string, unit: string]}
+ */
 export function label(name) {
+  /** @type {Record<string, string>} */
   const units = { s: 's', nm: 'NM', ft: 'ft', m: 'm', kt: 'kt', fpm: 'fpm', km: 'km', km2: 'km²', sigma: '' };
   const at = name.lastIndexOf('_');
   const tail = name.slice(at + 1);

@@ -5,13 +5,17 @@ import { by, el, facts } from './dom.js';
 import { ADSB } from './fleet.js';
 import { altitude, climb, heading, label, short, span, speed } from './units.js';
 
+/** @type {Record<string, string>} */
 const WORDS = { adsb: 'ADS-B', gps: 'GPS', imu: 'IMU', link: 'link', action: 'action', route: 'route' };
 
 export class VehiclePane {
+  /** @param {App} app */
   constructor(app) {
     this.app = app;
     this.pane = by('pane-vehicle');
+    /** @type {VehicleMessage | null} */
     this.detail = null;
+    /** @type {Set<string>} */
     this.opened = new Set();
     this.blank();
   }
@@ -20,6 +24,7 @@ export class VehiclePane {
     this.pane.replaceChildren(el('p.blank', {}, 'Pick a vehicle on the map, in the alarm list, or find it by name.'));
   }
 
+  /** @type {(detail: VehicleMessage) => void} */
   take(detail) {
     if (detail.id !== this.app.selected) return;
     this.detail = detail;
@@ -36,19 +41,25 @@ export class VehiclePane {
     if (this.pane.hidden) return;
     const detail = this.detail?.id === app.selected ? this.detail : null;
     const series = this.past();
-    const parts = [this.head(detail), this.scores(detail, series)];
-    if (detail?.known) parts.push(...this.inside(detail));
+    const known = detail?.known ? detail : null;
+    const parts = [this.head(detail), this.scores(known, series)];
+    if (known) parts.push(...this.inside(known));
     const scrolled = this.pane.scrollTop;
-    const focused = document.activeElement?.dataset?.stream;
-    this.pane.replaceChildren(...parts.filter(Boolean));
+    const focused = document.activeElement?.getAttribute('data-stream');
+    this.pane.replaceChildren(...parts);
     this.pane.scrollTop = scrolled;
-    if (focused) this.pane.querySelector(`[data-stream="${focused}"]`)?.focus();
-    this.draw(detail, series);
+    if (focused) for (const node of this.pane.querySelectorAll('summary')) if (node.dataset.stream === focused) node.focus();
+    this.draw(known, series);
   }
 
-  /** From the pictures of the last minutes: this works for every vehicle, whenever it was selected. */
+  /**
+   * From the pictures of the last minutes: this works for every vehicle, whenever it was selected.
+   * @type {() => Series}
+   */
   past() {
-    const slot = this.app.fleet.slots.get(this.app.selected);
+    const { selected } = this.app;
+    const slot = selected === null ? undefined : this.app.fleet.slots.get(selected);
+    /** @type {Series} */
     const series = { t: [], score: [], alt: [], speed: [] };
     if (slot === undefined) return series;
     this.app.history.follow(slot, (t, columns, row) => {
@@ -60,9 +71,11 @@ export class VehiclePane {
     return series;
   }
 
+  /** @type {(detail: VehicleMessage | null) => HTMLElement} */
   head(detail) {
     const { fleet, selected } = this.app;
     const row = fleet.rowOfId(selected);
+    if (!selected || !fleet.picture) return el('section.card');
     const name = this.app.nameOf(selected);
     const title = el('h2', {}, name, name === selected ? null : el('small', {}, selected));
     if (row < 0) {
@@ -80,6 +93,7 @@ export class VehiclePane {
       marks.length ? el('p.tag', {}, `active: ${marks.map(({ alarm }) => alarm.event.kind.replaceAll('_', ' ')).join(', ')}`) : null);
   }
 
+  /** @type {(detail: KnownVehicle | null, series: Series) => HTMLElement} */
   scores(detail, series) {
     const last = series.score[series.score.length - 1];
     const worst = detail?.scores?.length ? detail.scores.reduce((p, q) => (q.ratio > p.ratio ? q : p)) : null;
@@ -91,19 +105,22 @@ export class VehiclePane {
       el('div.two', {}, this.chart('alt', 'altitude', ''), this.chart('speed', 'speed', '')));
   }
 
+  /** @type {(name: string, title: string, value: string, tall?: boolean) => HTMLElement} */
   chart(name, title, value, tall = false) {
     const canvas = el('canvas', { role: 'img', 'aria-label': `${title} over the last minutes${value ? `, now ${value}` : ''}` });
     canvas.dataset.chart = name;
     return el(`div.chart${tall ? '.tall' : ''}`, {}, el('header', {}, el('span', {}, title), el('b', {}, value)), canvas);
   }
 
+  /** @type {(detail: KnownVehicle) => HTMLElement[]} */
   inside(detail) {
     const parts = [];
-    const judged = detail.scores.find(({ kind, numbers }) => kind === 'gps_imu' && numbers);
-    if (judged) {
-      const channels = Object.entries(judged.numbers).filter(([name, v]) => name.endsWith('_sigma') && v !== null)
-        .map(([name, v]) => bar(label(name)[0], v, judged.threshold));
-      parts.push(el('section.card', {}, el('h3', {}, 'GPS against IMU, by channel', el('span', {}, `limit ${short(judged.threshold)} σ`)),
+    const judged = detail.scores.find(({ kind }) => kind === 'gps_imu');
+    if (judged?.numbers) {
+      const limit = judged.threshold ?? NaN;
+      const channels = Object.entries(judged.numbers).filter(([name]) => name.endsWith('_sigma'))
+        .flatMap(([name, v]) => (v === null ? [] : [bar(label(name)[0], v, limit)]));
+      parts.push(el('section.card', {}, el('h3', {}, 'GPS against IMU, by channel', el('span', {}, `limit ${short(limit)} σ`)),
         el('ul.bars', {}, ...channels)));
     }
     parts.push(el('section.card', {}, el('h3', {}, 'Streams'), el('div.streams', {}, ...detail.streams.map((s) => this.stream(s)))));
@@ -116,6 +133,7 @@ export class VehiclePane {
     return parts;
   }
 
+  /** @type {(stream: Stream) => HTMLElement} */
   stream({ kind, age_s, rate_hz, samples, values }) {
     const usual = rate_hz ? 1 / rate_hz : 5;
     const health = age_s > Math.max(10 * usual, 10) ? 'silent' : age_s > Math.max(4 * usual, 4) ? 'late' : 'well';
@@ -129,9 +147,11 @@ export class VehiclePane {
     return node;
   }
 
+  /** @type {(link: Link) => HTMLElement} */
   link(link) {
-    const rows = [['gateway', link.via || 'none'], ['latency over usual', `${short(1000 * link.latency_excess_s)} ms`],
-      ['jitter', `${short(1000 * link.jitter_s)} ms`], ['reordered', short(link.reordered)]];
+    /** @type {[name: string, value: string][]} */
+    const rows = [['gateway', link.via || 'none'], ['latency over usual', milliseconds(link.latency_excess_s)],
+      ['jitter', milliseconds(link.jitter_s)], ['reordered', short(link.reordered)]];
     for (const s of link.streams) {
       const rate = s.silent ? 'silent' : s.rate_ratio === null ? 'learning' : `${Math.round(100 * s.rate_ratio)} % of ${short(s.usual_hz)} Hz`;
       rows.push([WORDS[s.kind] ?? s.kind, rate]);
@@ -139,21 +159,29 @@ export class VehiclePane {
     return el('section.card', {}, el('h3', {}, 'Link'), facts(rows));
   }
 
+  /** @type {(detail: KnownVehicle | null, series: Series) => void} */
   draw(detail, series) {
     const { history } = this.app;
     const window = { from: history.first, to: history.last, at: this.app.shownTime() };
-    for (const canvas of this.pane.querySelectorAll('canvas[data-chart]')) {
-      const name = canvas.dataset.chart;
+    for (const canvas of this.pane.querySelectorAll('canvas')) {
+      const name = canvas.dataset.chart ?? '';
       if (name === 'score') lineChart(canvas, series.t, series.score, { limit: 1, floor: 0, ...window });
       else if (name === 'alt' || name === 'speed') lineChart(canvas, series.t, series[name], window);
-      else lineChart(canvas, detail.series[name].t, detail.series[name].v);
+      else if (detail) lineChart(canvas, detail.series[name].t, detail.series[name].v);
     }
   }
 }
 
+/** @type {(s: number | null) => string} */
+const milliseconds = (s) => `${short(s === null ? s : 1000 * s)} ms`;
+
+/** @type {(points: Points) => string} */
 const lastOf = ({ v, unit }) => `${short(v[v.length - 1])}${unit ? ` ${unit}` : ''}`;
 
-/** A value on a rail with a mark at its limit; all rails end at twice their limit, so that they can be compared. */
+/**
+ * A value on a rail with a mark at its limit; all rails end at twice their limit, so that they can be compared.
+ * @type {(name: string, value: number, limit: number) => HTMLElement}
+ */
 function bar(name, value, limit) {
   const end = 2 * limit;
   const [fill, mark] = [el('i'), el('s')];

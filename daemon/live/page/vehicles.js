@@ -12,9 +12,13 @@ export const HOLLOW_S = 15;
 const DRONE_STRETCH = 30;
 const calm = matchMedia('(prefers-reduced-motion: reduce)');
 
-/** Everybody inside the map at time t. */
+/**
+ * Everybody inside the map at time t.
+ * @type {(pen: Pen, map: MapView, t: number) => void}
+ */
 export function drawSymbols(pen, map, t) {
   const { fleet } = map.app;
+  if (!fleet.picture) return;
   const { alt_m, track_deg, frame } = fleet.picture.columns;
   const { x, y } = map.spots;
   for (let i = 0; i < fleet.rows; i++) {
@@ -28,7 +32,10 @@ export function drawSymbols(pen, map, t) {
   }
 }
 
-/** A frame around whoever has an alarm; it breathes until somebody has acknowledged it. */
+/**
+ * A frame around whoever has an alarm; it breathes until somebody has acknowledged it.
+ * @type {(pen: Pen, map: MapView, now: number) => void}
+ */
 export function drawMarks(pen, map, now) {
   const { rank, open, spots } = map;
   const breath = calm.matches ? 0 : 2 * Math.sin(now / 260);
@@ -44,13 +51,19 @@ export function drawMarks(pen, map, now) {
   pen.globalAlpha = 1;
 }
 
-/** The box (west, south, east, north) around all of a world that were heard lately; null without any. */
+/**
+ * The box (west, south, east, north) around all of a world that were heard lately; null without any.
+ * @type {(fleet: Fleet, world: World, round: boolean) => Box | null}
+ */
 export function boundsOf(fleet, world, round) {
+  if (!fleet.picture) return null;
+  const { age_s } = fleet.picture.columns;
+  /** @type {Box} */
   const box = [Infinity, Infinity, -Infinity, -Infinity];
   // around the first of them, so that a fleet across the date line is one fleet
   let first = NaN;
   for (let i = 0; i < fleet.rows; i++) {
-    if (fleet.worldOf(i) !== world || fleet.picture.columns.age_s[i] > HOLLOW_S) continue;
+    if (fleet.worldOf(i) !== world || age_s[i] > HOLLOW_S) continue;
     if (first !== first) first = fleet.wx[i];
     const x = first + shortWay(fleet.wx[i] - first, round);
     box[0] = Math.min(box[0], x);

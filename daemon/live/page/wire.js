@@ -9,29 +9,35 @@ const RETRY_MAX_MS = 10000;
 /**
  * A picture from its message: the header with `columns` replaced by typed arrays over the same memory.
  * The layout is told in daemon/live/picture.py.
+ * @type {(buffer: ArrayBuffer, start?: number) => Picture}
  */
 export function decode(buffer, start = 0) {
   const view = new DataView(buffer, start);
   if (view.getUint32(0, true) !== MAGIC) throw new Error('not a picture');
   const length = view.getUint32(4, true);
-  const picture = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, start + 8, length)));
+  /** @type {PictureHeader} */
+  const header = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, start + 8, length)));
   let at = start + 8 + length;
-  const columns = {};
-  for (const [name, type, rows] of picture.columns) {
+  /** @type {Partial<Record<keyof Columns, ArrayBufferView>>} */
+  const named = {};
+  for (const [name, type, rows] of header.columns) {
     const Column = TYPES[type];
-    columns[name] = new Column(buffer, at, rows);
+    named[name] = new Column(buffer, at, rows);
     at += Math.ceil(rows * Column.BYTES_PER_ELEMENT / ALIGN) * ALIGN;
   }
-  picture.columns = columns;
-  picture.rows = columns.slot.length;
-  return picture;
+  const columns = /** @type {Columns} */ (named);
+  return { ...header, columns, rows: columns.slot.length };
 }
 
 /** Connects to `/live` and stays connected. `on.picture(buffer)`, `on.message(object)`, `on.state(word, detail)`. */
 export class Wire {
+  /** @param {{ picture: (buffer: ArrayBuffer) => void, message: (message: Message) => void, state: (word: string, detail: string) => void }} on */
   constructor(on) {
     this.on = on;
+    /** @type {WebSocket | null} */
+    this.line = null;
     this.retryMs = RETRY_MIN_MS;
+    /** @type {{ select?: string | null, network?: boolean }} */
     this.wish = { select: null, network: false };
     this.connect();
   }
@@ -57,7 +63,10 @@ export class Wire {
     };
   }
 
-  /** Tell the daemon what this page wants to see beside the picture. */
+  /**
+   * Tell the daemon what this page wants to see beside the picture.
+   * @type {(wish: { select?: string | null, network?: boolean }) => void}
+   */
   ask(wish) {
     Object.assign(this.wish, wish);
     this.say();
@@ -68,7 +77,10 @@ export class Wire {
   }
 }
 
-/** Mark an alarm as looked after, or take that back. Resolves to true when the daemon has it. */
+/**
+ * Mark an alarm as looked after, or take that back. Resolves to true when the daemon has it.
+ * @type {(id: string, on: boolean) => Promise<boolean>}
+ */
 export async function acknowledge(id, on) {
   const answer = await fetch(`/alarms/${encodeURIComponent(id)}/acknowledge`, {
     method: 'POST',

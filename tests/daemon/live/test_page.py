@@ -284,3 +284,14 @@ def test_two_thousand_vehicles_for_a_minute_at_thirty_frames_a_second_without_gr
     }))  # fmt: skip
     assert total >= 30
     assert heaps[-1] - heaps[0] < 1.0
+
+
+def test_a_remark_about_the_declared_topology_is_written_out(screen: Any) -> None:
+    page = screen().page
+    remark = {"declared": "uav1 behind gw1", "found": "behind gw2"}
+    card = page.evaluate(
+        """async (remark) => (await import('/page/alarmlist.js')).diagnosisCard(
+             {type: 'cut', location: 'gw1', confidence: 0.9, evidence: [remark]}).textContent""",
+        remark,
+    )
+    assert "declared: uav1 behind gw1; found: behind gw2" in card

@@ -1,0 +1,9 @@
+// The live page's scripts by ESLint's recommended rules; types are tsc's business (tsconfig.json).
+
+import js from '@eslint/js';
+import globals from 'globals';
+
+export default [
+  js.configs.recommended,
+  { languageOptions: { ecmaVersion: 2022, globals: globals.browser, sourceType: 'module' } },
+];

@@ -1,0 +1,297 @@
+// Types that the live page's scripts share: what the daemon sends (daemon/live/*.py), and short names for the rest.
+// For the type checker only; the page never loads this file.
+
+type App = import('../../daemon/live/page/main.js').App;
+type Alarm = import('../../daemon/live/page/alarms.js').Alarm;
+type Fleet = import('../../daemon/live/page/fleet.js').Fleet;
+type History_ = import('../../daemon/live/page/history.js').History;
+type MapView = import('../../daemon/live/page/map.js').MapView;
+type View = import('../../daemon/live/page/view.js').View;
+
+type Pen = CanvasRenderingContext2D;
+type Point = [x: number, y: number];
+/** West, south, east, north; or left, top, width, height on the screen. */
+type Box = [number, number, number, number];
+type World = 'earth' | 'local';
+type Pane = 'alarms' | 'vehicle' | 'network';
+
+// -- pictures: daemon/live/picture.py ---------------------------------------------------------------------------
+
+interface Columns {
+  slot: Uint32Array;
+  x: Int32Array;
+  y: Int32Array;
+  alt_m: Float32Array;
+  speed_mps: Float32Array;
+  track_deg: Float32Array;
+  climb_mps: Float32Array;
+  age_s: Float32Array;
+  score: Float32Array;
+  worst: Uint8Array;
+  frame: Uint8Array;
+  ground: Uint8Array;
+  pair_a: Uint32Array;
+  pair_b: Uint32Array;
+  pair_score: Float32Array;
+  pair_tcpa_s: Float32Array;
+  pair_dcpa_nm: Float32Array;
+  pair_vsep_ft: Float32Array;
+  pair_sep_nm: Float32Array;
+  pair_los: Uint8Array;
+}
+
+interface Figures {
+  messages_per_s: number;
+  dropped: number;
+  turn_ms: number;
+  lag_s: number | null;
+}
+
+interface Picture {
+  t: number | null;
+  t_now: number | null;
+  vehicles: number;
+  figures: Figures;
+  state: string[];
+  columns: Columns;
+  rows: number;
+}
+
+/** The header of a picture as it is sent: columns are named, not there yet. */
+interface PictureHeader extends Omit<Picture, 'columns' | 'rows'> {
+  columns: [name: keyof Columns, type: 'u1' | 'u4' | 'i4' | 'f4', rows: number][];
+}
+
+// -- alarms: detectors/alarms/events.py, daemon/live/desk.py ----------------------------------------------------
+
+type Severity = 'advisory' | 'caution' | 'warning';
+type AlarmState = 'raised' | 'updated' | 'cleared';
+
+/** Numbers by name (null: unknown), and a few words; which ones there are depends on the alarm's kind. */
+interface Evidence {
+  [name: string]: unknown;
+  causes?: string[];
+  alarms?: unknown[];
+  cleared_by?: string;
+  lat?: number | null;
+  lon?: number | null;
+  radius_km?: number | null;
+}
+
+/** What a diagnosis rests on: an alarm, the answer of a tool, or what differs from the declared topology. */
+type Clue = { alarm: string; stream: string } | { tool: string; target: string; found: string } | { declared: string; found: string };
+
+interface Diagnosis {
+  type: string;
+  location: string;
+  confidence: number;
+  evidence?: Clue[];
+  alternatives?: { type: string; location: string; confidence: number }[];
+}
+
+interface AlarmEvent {
+  id: string;
+  kind: string;
+  state: AlarmState;
+  severity: Severity;
+  subjects: string[];
+  t: number;
+  t_onset: number;
+  t_raised: number;
+  t_cleared: number | null;
+  score: number;
+  threshold: number;
+  evidence: Evidence;
+  diagnosis: Diagnosis | null;
+}
+
+interface Acknowledgement {
+  t: number;
+  by: string;
+}
+
+/** An alarm as the list shows it: its state at the moment that is shown. */
+interface AlarmRow {
+  alarm: Alarm;
+  state: AlarmState;
+  severity: Severity;
+  score: number;
+  rank: number;
+}
+
+interface Area {
+  lat: number;
+  lon: number;
+  radius_km: number;
+}
+
+// -- messages: daemon/live/view.py, vehicle.py, network.py, roster.py -------------------------------------------
+
+type News = { event: AlarmEvent; say: string } | { acknowledged: string; by: Acknowledgement | null };
+
+interface AlarmsMessage {
+  type: 'alarms';
+  alarms: AlarmEvent[];
+  acknowledged: Record<string, Acknowledgement>;
+  /** Each alarm as one sentence, by its id. */
+  say: Record<string, string>;
+  version: string;
+  recorded: boolean;
+}
+
+interface RosterMessage {
+  type: 'roster';
+  reset: boolean;
+  era: string;
+  slots: number[];
+  ids: string[];
+  callsigns: string[];
+}
+
+interface Stream {
+  kind: string;
+  samples: number;
+  age_s: number;
+  rate_hz: number | null;
+  values: [name: string, value: number, unit: string][];
+}
+
+interface Points {
+  unit: string;
+  t: number[];
+  v: number[];
+}
+
+interface Score {
+  kind: string;
+  ratio: number;
+  age_s: number;
+  score?: number;
+  threshold?: number;
+  causes?: string[];
+  numbers?: Record<string, number | null>;
+}
+
+interface Link {
+  via: string;
+  streams: { kind: string; usual_hz: number | null; rate_ratio: number | null; gap_s: number; silent: boolean }[];
+  latency_excess_s: number | null;
+  jitter_s: number | null;
+  reordered: number;
+}
+
+interface KnownVehicle {
+  type: 'vehicle';
+  id: string;
+  known: true;
+  callsign: string;
+  t: number;
+  streams: Stream[];
+  series: Record<string, Points>;
+  scores: Score[];
+  link: Link | null;
+}
+
+type VehicleMessage = KnownVehicle | { type: 'vehicle'; id: string; known: false };
+
+interface Gateway {
+  name: string;
+  vehicles: number;
+  silent: number;
+  rate_ratio: number | null;
+  latency_excess_s: number | null;
+  rtt_s: number | null;
+  load: number | null;
+}
+
+interface LinkedVehicle {
+  id: string;
+  gateway: number;
+  rate_ratio: number | null;
+  latency_excess_s: number | null;
+  silent: boolean;
+}
+
+interface Feed {
+  name: string;
+  connected: boolean;
+  type: string;
+}
+
+interface NetworkMessage {
+  type: 'network';
+  aircraft: number;
+  gateways: Gateway[];
+  vehicles: LinkedVehicle[];
+  unlisted: number;
+  feeds: Feed[];
+}
+
+type Message = AlarmsMessage | { type: 'news'; news: News[] } | RosterMessage | VehicleMessage | NetworkMessage;
+
+// -- elements: index.html, dom.js -------------------------------------------------------------------------------
+
+/** Elements of index.html that are more than an HTMLElement, by id. */
+interface Elements {
+  air: HTMLCanvasElement;
+  events: HTMLCanvasElement;
+  find: HTMLInputElement;
+  ground: HTMLCanvasElement;
+  help: HTMLDialogElement;
+  kind: HTMLSelectElement;
+  scrub: HTMLInputElement;
+  spark: HTMLCanvasElement;
+}
+type ElementOf<Id extends string> = Id extends keyof Elements ? Elements[Id] : HTMLElement;
+
+/** The element that `el('button.ack.big')` makes. */
+type Made<What extends string> = What extends `${infer Tag}.${string}` ? Tagged<Tag> : Tagged<What>;
+type Tagged<Tag> = Tag extends keyof HTMLElementTagNameMap ? HTMLElementTagNameMap[Tag] : HTMLElement;
+type Child = Node | string | null | undefined;
+
+// -- what the scripts hand to each other ------------------------------------------------------------------------
+
+/** Where each row is on the screen [px], and in which order rows get a label. */
+interface Spots {
+  x: Float32Array;
+  y: Float32Array;
+  order: number[];
+}
+
+/** Distance, height and time at the closest approach of a pair, and where they are written. */
+interface PairText {
+  x: number;
+  y: number;
+  words: string;
+  rank: number;
+  emphasis: boolean;
+}
+
+/** One vehicle through the pictures of the last minutes. */
+interface Series {
+  t: number[];
+  score: number[];
+  alt: number[];
+  speed: number[];
+}
+
+/** The elements of one alarm in the list, and what they show now. */
+interface Item {
+  li: HTMLLIElement;
+  open: HTMLButtonElement;
+  top: HTMLElement;
+  kind: HTMLElement;
+  who: HTMLElement;
+  sub: HTMLElement;
+  when: HTMLElement;
+  ack: HTMLButtonElement;
+  about: HTMLElement;
+  shape: SVGSVGElement | null;
+  version: string;
+  story: string;
+  told: string;
+}
+
+interface Window {
+  watchkeeper: App;
+}
