@@ -18,20 +18,20 @@ import integrity_board
 from grafana_foundation_sdk.cog.encoder import JSONEncoder
 
 BOARDS = {
-    "fleet": fleet_board,
-    "conflicts": conflict_board,
-    "integrity": integrity_board,
-    "detectors": detectors_board,
-    "health": health_board,
-    "evaluation": evaluation_board,
+    "fleet": fleet_board.build,
+    "conflicts": conflict_board.build,
+    "integrity": integrity_board.build,
+    "detectors": detectors_board.build,
+    "health": health_board.build,
+    "evaluation": evaluation_board.build,
 }
 
 
 def main(folder: Path) -> None:
     """Write all dashboards."""
     folder.mkdir(parents=True, exist_ok=True)
-    for name, module in BOARDS.items():
-        made = module.build().build()
+    for name, board in BOARDS.items():
+        made = board().build()
         for number, panel in enumerate(made.panels or [], 1):
             # links and alerts point at a panel's number: the place in the file gives it
             panel.id_val = number
