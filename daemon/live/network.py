@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from watchkeeper.daemon.live.vehicle import DIGITS, finite, link_stats
+from watchkeeper.daemon.live.vehicle import DIGITS, finite
 from watchkeeper.detectors.engine.pipeline import Pipeline
 from watchkeeper.detectors.fleet.fleet import Fleet
+from watchkeeper.detectors.incidents.incidents import link_stats
 from watchkeeper.detectors.link.stats import LinkStats
 from watchkeeper.streams.batch import F8, I8, Bool
 from watchkeeper.streams.messages import COLUMN, Kind
@@ -25,7 +26,7 @@ _RTT, _LOAD = COLUMN[Kind.LINK]["rtt_s"], COLUMN[Kind.LINK]["load"]
 def network(pipeline: Pipeline) -> dict[str, Any]:
     """Gateways and vehicles at the last tick; the index of a vehicle's gateway is -1 where it has none."""
     fleet, gateways = pipeline.fleet, pipeline.gateways
-    stats = link_stats(pipeline)
+    stats = link_stats(pipeline.detectors)
     n = fleet.high
     aircraft = int(np.count_nonzero(fleet.count[Kind.ADSB, :n]))
     found: dict[str, Any] = {"type": "network", "aircraft": aircraft, "gateways": [], "vehicles": [], "unlisted": 0}

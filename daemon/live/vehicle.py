@@ -14,8 +14,7 @@ import numpy as np
 from watchkeeper.daemon.live.scores import FRESH_S, Scores
 from watchkeeper.detectors.engine.pipeline import Pipeline
 from watchkeeper.detectors.fleet.fleet import Fleet
-from watchkeeper.detectors.link.detector import LinkDetector
-from watchkeeper.detectors.link.stats import LinkStats
+from watchkeeper.detectors.incidents.incidents import link_stats
 from watchkeeper.streams.batch import F8
 from watchkeeper.streams.messages import COLUMN, FIELDS, Kind
 
@@ -123,13 +122,8 @@ def _scores(scores: Scores, slot: int, t: float) -> list[dict[str, Any]]:
     return said
 
 
-def link_stats(pipeline: Pipeline) -> LinkStats | None:
-    """What is known about links; None when nobody keeps count."""
-    return next((d.stats for d in pipeline.detectors if isinstance(d, LinkDetector)), None)
-
-
 def _link(pipeline: Pipeline, slot: int) -> dict[str, Any] | None:
-    stats = link_stats(pipeline)
+    stats = link_stats(pipeline.detectors)
     if stats is None or not pipeline.fleet.count[stats.kinds, slot].any():
         return None
     via = int(stats.via[slot])
