@@ -70,10 +70,10 @@ def test_the_tree_as_it_is_keeps_all_rules(tree: Path) -> None:
 
 def test_a_module_with_one_importer_lives_in_the_importers_folder(tree: Path) -> None:
     plant(tree / "streams/only_for_silence.py", '"""Used by one module."""\n')
-    plant(tree / "detectors/silence.py", "from watchkeeper.streams import only_for_silence\n")
+    plant(tree / "detectors/silence/detector.py", "from watchkeeper.streams import only_for_silence\n")
     (line,) = rooms(tree)
     assert line.startswith(
-        "streams/only_for_silence.py: room: only detectors/silence.py imports it; move it to detectors/"
+        "streams/only_for_silence.py: room: only detectors/silence/detector.py imports it; move it to detectors/"
     )
 
 
@@ -81,7 +81,7 @@ def test_the_door_of_a_room_may_have_one_importer_elsewhere(tree: Path) -> None:
     plant(tree / "streams/porch/__init__.py", '"""A room."""\n')
     plant(tree / "streams/porch/behind.py", '"""Behind the door."""\n')
     plant(tree / "streams/porch/door.py", '"""The door."""\nfrom watchkeeper.streams.porch import behind\n')
-    plant(tree / "detectors/silence.py", "import watchkeeper.streams.porch.door\n")
+    plant(tree / "detectors/silence/detector.py", "import watchkeeper.streams.porch.door\n")
     assert rooms(tree) == []
 
 
@@ -117,7 +117,7 @@ def test_a_path_in_a_page_or_docstring_names_a_file(tree: Path, file: str, text:
 
 
 def test_a_detector_that_imports_the_alarms_above_it_breaks_a_contract(tree: Path) -> None:
-    plant(tree / "detectors/silence.py", "import watchkeeper.detectors.alarms.watch\n")
+    plant(tree / "detectors/silence/detector.py", "import watchkeeper.detectors.alarms.watch\n")
     code, output = contracts(tree)
     assert code == 1
     assert "watchkeeper.detectors.silence is not allowed to import watchkeeper.detectors.alarms" in output
