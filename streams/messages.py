@@ -118,7 +118,7 @@ FIELDS: dict[Kind, tuple[Field, ...]] = {
         Field("rtt_s", "s", 0.0, 3600.0, "round trip of a small packet to the device"),
         Field("echo_t", "s", T_MIN, T_MAX, "the `t` of the ping that this answers; we make an rtt_s of it"),
         Field("carrier", "", 0.0, 1.0, "1 while the port to the device has a signal"),
-        Field("heard", "ratio", 0.0, 1e6, "traffic from the device over what is usual"),
+        Field("heard", "ratio", 0.0, 1e6, "traffic from the device over its usual traffic"),
         Field("filtered", "1/s", 0.0, 1e9, "packets that a rule of the port refuses"),
         Field("errors", "share", 0.0, 1.0, "damaged or repeated packets"),
         Field("backlog_s", "s", 0.0, 3600.0, "how long packets wait at the port"),

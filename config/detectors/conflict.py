@@ -104,7 +104,7 @@ class Conflict(Section, frozen=True):
         float,
         about(
             "s",
-            "how long until somebody acts on a predicted loss, on average: discounts far ones",
+            "mean time until a predicted loss is acted upon: discounts far ones",
             ge=10,
             le=1e6,
             live=True,

@@ -27,12 +27,12 @@ class Intent(Section, frozen=True):
     ghost_needs_threat: Annotated[
         bool,
         text(
-            "a deliberate command is a ghost only if somebody passes within 6 NM, as the evaluation counts it",
+            "a deliberate command is a ghost only if an aircraft passes within 6 NM, as the evaluation counts it",
             live=True,
         ),
     ] = False
     response_s: Annotated[
-        float, about("s", "a conflict that nobody has acted upon for this long is missed", ge=1, le=1800, live=True)
+        float, about("s", "a conflict without a command for this long is missed", ge=1, le=1800, live=True)
     ] = 30.0
     alert_n: Annotated[
         int, about("steps", "of the running tally: an alert is this many of alert_m", ge=1, le=64, live=True)

@@ -22,7 +22,11 @@ class Link(Section, frozen=True):
     latency_s: Annotated[
         float,
         about(
-            "s", "latency over (or under) what is usual that counts; a radio queue adds more", ge=0.01, le=60, live=True
+            "s",
+            "latency above (or below) the learned baseline that counts; a radio queue adds more",
+            ge=0.01,
+            le=60,
+            live=True,
         ),
     ] = 0.2
     loss: Annotated[
@@ -30,9 +34,12 @@ class Link(Section, frozen=True):
         about("share", "missing samples that count; a gap of 2 s in the window is less", ge=0.05, le=0.95, live=True),
     ] = 0.3
     window_s: Annotated[float, about("s", "samples are counted over this long", ge=2, le=60, live=True)] = 10.0
-    past_s: Annotated[float, about("s", "memory of what is usual, while all is well", ge=10, le=7200, live=True)] = (
-        120.0
-    )
+    past_s: Annotated[
+        float,
+        about(
+            "s", "memory of the learned baseline; it learns only while the link is healthy", ge=10, le=7200, live=True
+        ),
+    ] = 120.0
     min_past_s: Annotated[
         float, about("s", "a vehicle heard for less than this has no past to compare with", ge=1, le=3600, live=True)
     ] = 20.0

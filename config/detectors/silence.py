@@ -21,7 +21,7 @@ class Silence(Section, frozen=True):
     ] = ("gps", "imu")
     min_silence_s: Annotated[float, about("s", "never alarm before this long", ge=0.1, le=3600, live=True)] = 3.0
     factor: Annotated[
-        float, about("intervals", "alarm after this many usual intervals between samples", ge=2, le=1000, live=True)
+        float, about("intervals", "alarm after this many learned intervals between samples", ge=2, le=1000, live=True)
     ] = 10.0
     min_samples: Annotated[
         int,

@@ -1,4 +1,4 @@
-"""The kinds of telemetry that a detector can be told to watch."""
+"""The kinds of telemetry that a detector can be set to watch."""
 
 from __future__ import annotations
 

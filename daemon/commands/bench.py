@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from importlib import import_module
 
-HELP = "Measure speed and memory on this machine, each beside a baseline in the same run."
+HELP = "Measure speed and memory on this machine, each compared with a baseline in the same run."
 EXAMPLES = """examples:
   watchkeeper bench                       list the benchmarks
   watchkeeper bench replay                samples per second and memory of a replay
@@ -19,7 +19,7 @@ BENCHMARKS: dict[str, str] = {
     "conflicts": "time and memory of the conflict search, against BlueSky's detectors on the same traffic",
     "tracks": "time and memory of Hausdorff, DTW and EDR on long trajectories, against plain Python",
     "conflict-metrics": "episodes per second of evaluate conflicts, against a plain Python version",
-    "page": "what an open live page costs the daemon, against nobody watching",
+    "page": "processor time that an open live page costs the daemon",
     "diagnosis": "the diagnosis's share of the pipeline's CPU, with many alarms at once",
 }
 

@@ -28,12 +28,12 @@ EXAMPLES = """examples:
 # Name to what it measures.
 EVALUATIONS: dict[str, str] = {
     "alarms": "conflict alarms: missed, nuisance share, warning time, and the trade-off between them",
-    "tracks": "generated trajectories beside real ones: Hausdorff, DTW, EDR",
+    "tracks": "generated trajectories compared with real ones: Hausdorff, DTW, EDR",
     "paired": "two models on the same trajectories: paired tests, intervals, corrections",
     "protocol": "the GPS/IMU detector on clean and attacked flights, held out by flight",
     "leakage": "a flight in two splits, a feature that gives the label away, code that learns from test data",
     "conflicts": "a controller's episodes: conflicts seen, missed and imagined, 31 metrics",
-    "diagnosis": "fault type and location on simulated networks, beside baselines",
+    "diagnosis": "fault type and location on simulated networks, compared with baselines",
     "textfile": "the headline figures of finished evaluations, for Prometheus and Grafana",
 }
 

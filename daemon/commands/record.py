@@ -42,7 +42,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("out", metavar="OUT.wklog", type=Path, help="the log to write")
     parser.add_argument("-c", "--config", metavar="FILE", type=Path, help=f"TOML file (default: {ENV_FILE}, or none)")
     parser.add_argument("--broker", type=mqtt_url, metavar="URL", help="instead of the configuration's")
-    parser.add_argument("--seconds", type=float, metavar="N", help="stop after so long (default: when told to)")
+    parser.add_argument(
+        "--seconds", type=float, metavar="N", help="stop after N seconds (default: at Ctrl-C or SIGTERM)"
+    )
     parser.add_argument("--fsync", action="store_true", help="wait for the disk every second: survives a power cut")
     parser.add_argument("--force", action="store_true", help="replace an existing recording")
 

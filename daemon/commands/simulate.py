@@ -1,4 +1,4 @@
-"""`watchkeeper simulate SCENARIO`: made-up traffic and drones to a log, with the truth beside it, or to a broker."""
+"""`watchkeeper simulate SCENARIO`: made-up traffic and drones to a log, with a file of the truth, or to a broker."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ HELP = "Simulate a scenario. The same seed gives the same bytes.\n\nscenarios:\n
 )
 EXAMPLES = """\
 examples:
-  watchkeeper simulate head-on --out head-on.wklog                and head-on.wklog.truth.json beside it
+  watchkeeper simulate head-on --out head-on.wklog                and head-on.wklog.truth.json
   watchkeeper simulate mixed --vehicles 220 --seconds 600 --seed 7 --out mixed.wklog
   watchkeeper simulate drones --to-mqtt mqtt://127.0.0.1:1883     in real time; --speed max as fast as it goes
   watchkeeper simulate demo --now --to-mqtt mqtt://127.0.0.1:1883 with today's time, for dashboards

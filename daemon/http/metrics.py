@@ -188,7 +188,7 @@ class _Reader(Collector):
         )
         yield _gauge("page_viewers", "Live pages that are open", len(app.live.viewers))
         yield _total("page_refused", "Live pages turned away because there were too many", app.live.refused)
-        yield _total("page_resyncs", "Times that a slow live page was sent all alarms anew", app.live.resyncs)
+        yield _total("page_resyncs", "Times that a slow live page was sent all alarms again", app.live.resyncs)
         yield _total("page_stalled", "Live pages cut off because they took nothing", app.live.slow)
         yield _gauge("pump_slice_max_seconds", "Longest turn of the pump so far", app.pump.slowest_slice_s)
         reloads = _counter("reloads", "Configuration reloads", ["result"])

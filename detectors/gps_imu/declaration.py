@@ -25,7 +25,7 @@ _MEANING: dict[str, tuple[str, str]] = {
         "position and velocity do not belong together",
     ),
     "altitude_against_velocity": ("the same vertically", "altitude and vertical speed do not belong together"),
-    "drift": ("the velocity is off to one side: an IMU bias, or a GPS that is led away", "it drifts to one side"),
+    "drift": ("the velocity is off to one side: an IMU bias, or a GPS that is pulled away", "it drifts to one side"),
     "vertical_drift": ("the same vertically", "it drifts vertically"),
     "noise": ("positions scatter far more than they did", "positions scatter"),
     "velocity_noise": ("velocities scatter far more than they did", "velocities scatter"),

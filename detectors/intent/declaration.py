@@ -55,14 +55,14 @@ DECLARATION = Declaration(
             say=_say,
             causes={
                 "ghost": "a deliberate command to a vehicle that is in no conflict",
-                "missed": "a conflict on which nobody has acted for `response_s`",
+                "missed": "a conflict without a command for `response_s`",
             },
         ),
     ),
     gauges=(
         Gauge(name="vehicles", help="Vehicles under control at the last step"),
         Gauge(name="ghosts", help="Vehicles commanded for no conflict, before debouncing"),
-        Gauge(name="missed", help="Vehicles in a conflict that nobody acts upon, before debouncing"),
+        Gauge(name="missed", help="Vehicles in a conflict without a command, before debouncing"),
         Gauge(name="steps", help="Steps of control judged", counter=True),
         Gauge(
             name="num_conflict_steps",

@@ -17,9 +17,9 @@ SECONDS = 80
 class LinkFacts(Facts, frozen=True, kw_only=True):
     """The links of one vehicle against their own past."""
 
-    latency_excess_s: Annotated[float | None, fact("s", "latency over the usual one; negative: earlier")] = None
+    latency_excess_s: Annotated[float | None, fact("s", "latency above the learned baseline; negative: earlier")] = None
     jitter_s: Annotated[float | None, fact("s", "how much the latency varies")] = None
-    rate_ratio: Annotated[float | None, fact("ratio", "rate of the worst stream over its usual rate")] = None
+    rate_ratio: Annotated[float | None, fact("ratio", "rate of the worst stream over its learned rate")] = None
     gap_s: Annotated[float | None, fact("s", "longest interval in the window")] = None
     reordered: Annotated[float | None, fact("samples", "that arrived out of order so far")] = None
 
@@ -70,9 +70,11 @@ DECLARATION = Declaration(
         Gauge(
             name="latency_excess_max_s",
             metric="link_max_latency_excess_seconds",
-            help="Largest latency over a vehicle's usual one",
+            help="Largest latency above a vehicle's learned baseline",
         ),
-        Gauge(name="rate_ratio_min", metric="link_min_rate_ratio", help="Smallest rate of a stream over its usual one"),
+        Gauge(
+            name="rate_ratio_min", metric="link_min_rate_ratio", help="Smallest rate of a stream over its learned rate"
+        ),
     ),
     scenario=Scenario(SECONDS, _thinned),
 )

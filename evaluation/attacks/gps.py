@@ -37,12 +37,12 @@ def altitude_bias(scene: Scene, size_m: float) -> None:
 
 
 def drift(scene: Scene, speed_mps: float) -> None:
-    """The position is led away at a constant speed; the velocity is not."""
+    """The position is pulled away at a constant speed; the velocity is not."""
     scene.move(scene.side()[:, None] * speed_mps * scene.gps_s)
 
 
 def altitude_drift(scene: Scene, speed_mps: float) -> None:
-    """The altitude is led away at a constant rate; the vertical velocity is not."""
+    """The altitude is pulled away at a constant rate; the vertical velocity is not."""
     scene.move(DOWN[:, None] * speed_mps * scene.gps_s)
 
 
@@ -52,7 +52,7 @@ def velocity(scene: Scene, speed_mps: float) -> None:
 
 
 def coordinated(scene: Scene, speed_mps: float) -> None:
-    """Position and velocity lie together: led away at a constant speed, and the velocity says so."""
+    """Position and velocity lie together: pulled away at a constant speed, and the velocity says so."""
     side = scene.side()[:, None]
     scene.move(side * speed_mps * scene.gps_s)
     scene.gps[VELOCITY] += side * speed_mps

@@ -61,7 +61,7 @@ An alarm event (a pair's subject is `<a>~<b>` with a < b):
 | `severity` | `advisory`, `caution`, `warning` |
 | `subjects` | one vehicle id, two in order, or the name of a place |
 | `t` | event time of this step; `t_onset`, `t_raised`, `t_cleared` (null until then) likewise |
-| `score`, `threshold` | what was measured and what it was held against |
+| `score`, `threshold` | the measure of the anomaly, and the value from which it counts |
 | `evidence` | numbers with units in their names, `causes` where a detector names them, `cleared_by` at the end |
 | `diagnosis` | null, or what is wrong and where: `type`, `location`, `confidence`, `evidence`, `alternatives` |
 
