@@ -1,1 +1,1 @@
-"""Speed and memory, each a figure beside a named baseline in the same run."""
+"""Speed and memory, each a figure compared with a named baseline in the same run."""

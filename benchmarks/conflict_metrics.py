@@ -1,10 +1,10 @@
-"""Speed of `evaluate conflicts`: episodes of 150 steps and 10 agents, files to metrics, beside a plain Python version.
+"""Speed of `evaluate conflicts`, from files to metrics: episodes of 150 steps and 10 agents; baseline: plain Python.
 
     watchkeeper bench conflict-metrics [--episodes 10000] [--jobs 2] [--plain 20]
 
 Different episodes are written as MessagePack files once (not timed); then each is read and evaluated as often as it
 takes, by the same function and processes as the command. The start of the processes and the loading of compiled kernels
-are in the time. CPU time is printed beside it: where it is well below elapsed time times processes, something else kept
+are in the time. CPU time is printed as well: where it is well below elapsed time times processes, something else kept
 the cores busy. The plain version (conflict_plain.py) reads the same files on one core.
 """
 

@@ -3,7 +3,7 @@
     watchkeeper bench live --transport gmqtt --rate 20000 --seconds 60
     watchkeeper bench live --transport-only
 
-Three processes beside this one: a broker, the daemon as `watchkeeper run`, and the load (load.py), which every
+Three processes next to this one: a broker, the daemon as `watchkeeper run`, and the load (load.py), which every
 PROBE_S puts a fresh pair of aircraft on collision course. The alarm of that pair, as a subscriber sees it, ends the
 measurement that the pair's last sample began. Debouncing is off (one epoch raises); what remains is the wait
 for the tick and for stragglers (`--tick`, `--lateness`), and the machinery.

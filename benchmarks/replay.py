@@ -3,7 +3,7 @@
     watchkeeper bench replay [--rounds 5] [--aircraft 1000] [--drones 200] [--seconds 600 120]
 
 Two logs are simulated, ADS-B at 1 Hz and IMU at 100 Hz with GPS at 5 Hz, each in two lengths. The speed is that of
-the replay command itself; starting Python and loading compiled kernels is printed beside it. Where CPU time is well
+the replay command itself; starting Python and loading compiled kernels is printed as well. Where CPU time is well
 below elapsed time, something else kept the core busy and the speed is too low. Peak memory of the short and of the
 four times longer log says whether it grows with length. The baseline is the plain way: decode each sample from
 MessagePack into a dict and keep the latest of each vehicle, on the same samples and core.

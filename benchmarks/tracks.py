@@ -1,4 +1,4 @@
-"""Hausdorff, DTW and EDR of two long trajectories: time beside plain Python in the same run, and memory.
+"""Hausdorff, DTW and EDR of two long trajectories: time compared with plain Python in the same run, and memory.
 
     watchkeeper bench tracks [--points 2000] [--memory-points 20000] [--rounds 5] [--out RESULT.json]
 
@@ -7,7 +7,7 @@ figures. Each side is one thread; times are processor time, because others may s
 the rounds, with degrees to unit vectors counted and the compilation left out.
 
 Memory is how far the resident set's peak rises above what the process held before, while ours compares two trajectories
-of --memory-points in a process of its own; beside it what the whole matrix of distances would take.
+of --memory-points in a process of its own, and what the whole matrix of distances would take.
 
 Exit code 1 if a ratio is below 20, a figure differs, or memory is more than a hundredth of the matrix.
 """

@@ -1,4 +1,4 @@
-"""What a message costs on its way in: CPU of each transport alone and with the decoder, beside aiomqtt's own loop.
+"""Cost of a message on its way in: CPU of each transport alone and with the decoder; baseline: aiomqtt's own loop.
 
 Called by `watchkeeper bench live --transport-only`. The peer is what aiomqtt's documentation shows first,
 `async for message in client.messages`. CPU is this process's, user and system; the load and the broker are others.
@@ -125,7 +125,7 @@ async def measure_all(options: argparse.Namespace) -> list[Cost]:
 
 
 def table(costs: list[Cost]) -> str:
-    """The measurements for people, each beside the peer at the same rate."""
+    """The measurements for people, each with the peer at the same rate."""
     lines = [f"{'transport':20} {'msg/s':>8} {'sent':>9} {'lost':>6} {'us CPU/msg':>11} {'of the peer':>12}"]
     peers = {cost.rate: cost.us_per_message for cost in costs if cost.name == PEER}
     for cost in costs:

@@ -1,4 +1,4 @@
-"""Work beside the main line that must not hold up an exit: threads that compile for a minute, tasks that linger.
+"""Background work that must not hold up an exit: threads that compile for a minute, tasks that linger.
 
 asyncio's own worker threads are waited for when a program ends; those of `in_background` are left behind.
 """

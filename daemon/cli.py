@@ -26,7 +26,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "record": ("record", "write what the broker carries to a .wklog"),
     "convert": ("convert", "make a .wklog from another format"),
     "info": ("info", "what a log contains"),
-    "simulate": ("simulate", "made-up traffic and drones, with the truth beside them"),
+    "simulate": ("simulate", "simulated traffic and drones, with the truth in a second file"),
     "inject": ("inject", "put an attack of the catalogue into a log"),
     "evaluate": ("evaluate", "how good alarms, controllers, trajectories and detectors are"),
     "detectors": ("detectors", "every detector with its parameters"),

@@ -44,7 +44,7 @@ class Evidence:
     names). `t` is when the statement holds, `epoch` when its newest measurement was
     made: the debouncer counts a subject's row only if its epoch is newer than the last one counted, so a
     measurement used twice is one piece of evidence. A row is anomalous when score >= threshold.
-    `sparse` evidence names only the anomalous subjects: whoever is missing is at score 0 now.
+    `sparse` evidence names only the anomalous subjects: a subject that is missing is at score 0 now.
     `numbers` goes into the alarm's evidence, and so does a row's entry of `details`, for what is no number; bit i of
     `cause_bits` says that `causes[i]` applies. Rows that are `news` are told at once if their alarm is active.
     `ended`: names of places that are no more, each with the reason that its alarm will give.

@@ -3,7 +3,7 @@
 Numba notices a change in the file that holds a kernel, but not in another file whose kernels that one calls: after an
 update half of the old code could live on inside the new. So the cache has a folder per state of our sources, below
 the user's cache directory. NUMBA_CACHE_DIR, where it is set, is left alone. Where nothing can be written Numba
-compiles anew at each start.
+compiles again at each start.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Measures, at the edge, how long samples were on their way: arrival minus sample time, once a second per vehicle.
 
-Everything behind the edge works in event time and never sees when a sample arrived. So whoever receives samples (the
+Everything behind the edge works in event time and never sees when a sample arrived. So the receiver of samples (the
 daemon's pump, `record`, the simulator) runs one LinkMeter, which adds samples of the stream `link` to each batch: they
 go into the pipeline and into logs like any other, and a replay judges the same latencies as the live run did.
 

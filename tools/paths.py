@@ -30,12 +30,13 @@ def missing_paths(root: Path, code: Iterable[Path]) -> Iterator[str]:
         named = {word for word in PATH.findall(text) if word.partition("/")[0] in tops and "/" in word}
         links = {word for word in LINK.findall(text) if not (page.parent / word).exists()}
         yield from _missing(root, page, named, links)
-    modules = {path.name for folder in code for path in folder.rglob("*.py")}
-    for folder in code:
-        for path in sorted(folder.rglob("*.py")):
-            named = {word for text in _docstrings(path) for word in PATH.findall(text)}
-            alone = {word for word in named if "/" not in word and word.endswith(".py") and word not in modules}
-            yield from _missing(root, path, {word for word in named if word.partition("/")[0] in tops}, alone)
+    found = sorted(path for folder in code for path in folder.rglob("*.py"))
+    modules = [path for path in found if not _skipped(path.relative_to(root))]
+    names = {path.name for path in modules}
+    for path in modules:
+        named = {word for text in _docstrings(path) for word in PATH.findall(text)}
+        alone = {word for word in named if "/" not in word and word.endswith(".py") and word not in names}
+        yield from _missing(root, path, {word for word in named if word.partition("/")[0] in tops}, alone)
 
 
 def _missing(root: Path, where: Path, named: set[str], gone: set[str]) -> Iterator[str]:

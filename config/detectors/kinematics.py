@@ -11,7 +11,7 @@ from watchkeeper.config.section import Flag, Section, about
 
 
 class Kinematics(Section, frozen=True):
-    """A track that contradicts itself: jumps, speed against displacement, duplicate ids; altitude only beside those."""
+    """A track that contradicts itself: jumps, speed against displacement, duplicate ids; altitude only with those."""
 
     enabled: Flag = True
     jump_speed_kt: Annotated[

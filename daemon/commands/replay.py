@@ -177,6 +177,6 @@ def _alarm_sink(path: Path | None) -> Iterator[Callable[[AlarmEvent], None]]:
 
         def write(event: AlarmEvent) -> None:
             file.write(encode_event(event) + b"\n")
-            file.flush()  # alarms are few; whoever follows the file sees them as they come
+            file.flush()  # alarms are few; a reader that follows the file sees them as they come
 
         yield write

@@ -70,11 +70,11 @@ def _write(simulation: Simulation, out: Path) -> None:
         for batch in simulation.batches():
             writer.write(batch)
     truth = simulation.truth()
-    beside = out.with_name(out.name + ".truth.json")
-    beside.write_bytes(msgspec.json.format(msgspec.json.encode(truth), indent=1) + b"\n")
+    truth_path = out.with_name(out.name + ".truth.json")
+    truth_path.write_bytes(msgspec.json.format(msgspec.json.encode(truth), indent=1) + b"\n")
     print(
         f"{out}: {simulation.scenario}, seed {simulation.seed}, {simulation.vehicles:,} vehicles, "
-        f"{simulation.seconds:g} s, {writer.samples:,} samples, {writer.size_bytes:,} bytes; truth in {beside.name}"
+        f"{simulation.seconds:g} s, {writer.samples:,} samples, {writer.size_bytes:,} bytes; truth in {truth_path.name}"
     )
 
 

@@ -171,7 +171,7 @@ class EmbeddedBroker:
     async def _stop(self) -> None:
         process, self._process = self._process, None
         if process is not None:
-            # already gone is fine: whoever killed it meant to
+            # already gone is fine
             with contextlib.suppress(ProcessLookupError):
                 process.terminate()
             try:

@@ -88,7 +88,7 @@ class Page:
         """Say goodbye to everybody."""
         if self._drawing is not None:
             await end(self._drawing)
-        # whoever does not take it is cut off when the server closes
+        # a page that does not take it is cut off when the server closes
         with suppress(TimeoutError):
             async with asyncio.timeout(GOODBYE_S):
                 await asyncio.gather(*(line.close(code=aiohttp.WSCloseCode.GOING_AWAY) for line in self._open))

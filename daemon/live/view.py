@@ -49,7 +49,7 @@ class Totals:
 
 
 class Watched(Protocol):
-    """Whoever drives a pipeline and lets people watch: the daemon, or a replay."""
+    """A driver of a pipeline whose work can be watched: the daemon, or a replay."""
 
     version: str
     pipeline: Pipeline
@@ -122,7 +122,7 @@ class Live:
 
     @property
     def resyncs(self) -> int:
-        """How often somebody was too slow for the news and got all alarms anew."""
+        """How often a page was too slow for single events and got all alarms again."""
         return self._resyncs + sum(viewer.resyncs for viewer in self.viewers)
 
     # -- alarms, at once ------------------------------------------------------------------------------------

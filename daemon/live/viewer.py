@@ -1,7 +1,7 @@
 """One page that is watching, seen from the daemon: what it has not been told yet, and never too much of it.
 
-Pictures: the newest one only; whoever is slow skips some. Alarm news: in order and complete, up to NEWS_WAITING of
-them; beyond that the waiting ones are dropped and the page gets all alarms anew (a resync), which says the same. So a
+Pictures: the newest one only; a slow page skips some. Alarm news: in order and complete, up to NEWS_WAITING of
+them; beyond that the waiting ones are dropped and the page gets all alarms again (a resync), which says the same. So a
 page that stands still costs a bounded amount of memory, however long it stands.
 """
 

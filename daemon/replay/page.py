@@ -58,7 +58,7 @@ class Stage:
 
 
 async def show(replay: Replay, batches: Iterable[Batch], pacer: Pacer, port: int, logs: list[str]) -> bool:
-    """Play everything before whoever opens the page, then wait for Ctrl-C; False if that came before the end.
+    """Play everything on the page, then wait for Ctrl-C; False if that came before the end.
 
     Raises OSError when the port is taken.
     """

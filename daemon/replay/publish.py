@@ -38,7 +38,7 @@ class Published:
 
 
 def guest(broker: Broker, url: str | None) -> Broker:
-    """The broker for a command that runs beside the daemon: its own name, and no session that outlives it.
+    """The broker for a command that runs in parallel with the daemon: its own name, and no session that outlives it.
 
     With the daemon's client id the broker would close the daemon's connection.
     """

@@ -118,7 +118,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, np.ndarray):
         if value.dtype.hasobject:
             raise TypeError("arrays of Python objects are not state")
-        # a slice such as table[:, :n] is not contiguous, but its rows are: no copy beside the one into the buffer
+        # a slice such as table[:, :n] is not contiguous, but its rows are: no copy but the one into the buffer
         parts = [value] if value.flags.c_contiguous else list(value)
         flat = [np.ascontiguousarray(part).reshape(-1).view(np.uint8).data for part in parts]
         return {ARRAY: [repr(dtype_to_descr(value.dtype)), list(value.shape), flat]}

@@ -49,7 +49,7 @@ def build() -> Dashboard:
         graph("Recall", "At false-positive rates of 1 % and 5 %",
               Query(f"{E}gps_imu_recall_ratio{{@}}", "{{detector}} {{group}} at {{target_percent}} %"),
               unit="percentunit", width=6),
-        graph("False positives, realised", "Beside their target",
+        graph("False positives, realised", "Compared with their target",
               Query(f"{E}gps_imu_false_positive_ratio{{@}}", "{{detector}} {{group}} at {{target_percent}} %"),
               unit="percentunit", width=6),
         graph("False alarms per hour", "On clean flights, by profile",

@@ -61,7 +61,7 @@ def build() -> Dashboard:
     )  # fmt: skip
     section(
         made, "Sources and sinks",
-        listing("Sources", "Receivers and vehicles beside the broker; empty without any",
+        listing("Sources", "Receivers and vehicles that are read without the broker; empty without any",
                 Query("watchkeeper_source_connected{@}"), width=8),
         graph("Sinks: waiting", "Alarm events that webhooks and Alertmanager have not taken; empty without any",
               Query("watchkeeper_sink_queue_depth{@}", "{{sink}} {{instance}}"), width=8),

@@ -47,7 +47,7 @@ class Pipeline:
 
     def __init__(self, config: Config, *, on_evidence: OnEvidence | None = None) -> None:
         self.config = config
-        # each tick's evidence before debouncing, for whoever wants to look on; may be set at any time
+        # each tick's evidence before debouncing, for observers such as the live page; may be set at any time
         self.on_evidence = on_evidence
         self.drops: Counter[tuple[str, str]] = Counter()
         self.samples: Counter[str] = Counter()

@@ -210,7 +210,7 @@ class Fleet:
         kinds: dict[str, Any] = {}
         for kind in Kind:
             rows = np.flatnonzero(self.count[kind, :h]).astype(np.int32)
-            # where that is everybody, views will do: whoever encodes them copies anyway
+            # where that is everybody, views will do: the encoder copies anyway
             pick = slice(h) if len(rows) == h else rows
             kinds[kind.word] = {
                 "rows": rows,

@@ -2,7 +2,7 @@
 
 A cell agrees when at least `share` of the aircraft in it that could tell have collapsed. It is affected when the
 collapsed aircraft in agreeing cells, it and its neighbours, are at least `min_aircraft` and at least `share` of all
-that could tell there, and it agrees itself or is empty. Agreeing cells beside an affected one are affected too, and
+that could tell there, and it agrees itself or is empty. Agreeing cells next to an affected one are affected too, and
 so are empty ones between two. So cells with few or no aircraft belong to the interference around them, cells with
 healthy ones do not, and wherever there is an affected cell there are `min_aircraft` collapsed aircraft in such cells.
 
@@ -52,7 +52,7 @@ class Census:
     aircraft: dict[int, int]
     collapsed: dict[int, int]
     newest_t: dict[int, float]
-    # affected cells, each with share and number of the collapsed in it and around it; share 0: only beside one
+    # affected cells, each with share and number of the collapsed in it and around it; share 0: only next to one
     affected: dict[int, tuple[float, int]]
 
 

@@ -69,7 +69,7 @@ READINGS: tuple[str, ...] = (
     "noise_db", "spread_db", "self_test", "turned", "scaled", "led", "erratic", "clock_s", "age_s",
 )  # fmt: skip
 
-# What an alarm says about a stream, whoever raised it; see symptoms.py for the live detectors' words.
+# What an alarm says about a stream, from any detector; see symptoms.py for the live detectors' words.
 SYMPTOMS: tuple[str, ...] = ("silence", "latency", "early", "loss", "rate", "gps", "imu", "accuracy")
 
 
@@ -99,7 +99,7 @@ class Report:
 
 
 class Tools(Protocol):
-    """Whoever can answer. A question about an unknown device is a ValueError."""
+    """A source of answers. A question about an unknown device is a ValueError."""
 
     def can(self, tool: Tool, target: str) -> bool:
         """Whether there is any point in asking this of this device; told before, and for nothing."""

@@ -1,7 +1,7 @@
 """Speed control: lets recorded samples out when their time has come, at 1x, 50x or as fast as they are taken.
 
 Time is the log's own (see chunks.timed): one wild timestamp holds nothing up. The clock is an argument, so tests
-step it. Batches are pulled by whoever consumes them, so a slow consumer slows the source and nothing piles up.
+step it. Batches are pulled by their consumer, so a slow consumer slows the source and nothing piles up.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The simulator: seeded scenarios of aircraft and drones as batches in arrival order, with the truth beside them.
+"""The simulator: seeded scenarios of aircraft and drones as batches in arrival order, with the truth.
 
 `simulate(name)` gives a `Simulation`; its `batches()` feed the pipeline, a log or a broker, and its `truth()` is
 what an evaluation compares alarms with. The same seed gives the same bytes.

@@ -116,7 +116,7 @@ export class AlarmList {
       item.open.setAttribute('aria-expanded', String(chosen));
       setText(item.ack, ack ? 'acknowledged' : 'Acknowledge');
       item.ack.setAttribute('aria-pressed', String(Boolean(ack)));
-      item.ack.title = ack ? `${ack.by || 'somebody'}, ${clock(ack.t)}; press to take back` : '';
+      item.ack.title = ack ? `${ack.by || 'someone'}, ${clock(ack.t)}; press to take back` : '';
       item.about.hidden = !chosen;
     }
     setText(item.who, who);

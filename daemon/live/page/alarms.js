@@ -61,7 +61,7 @@ export class Alarms {
   }
 
   /**
-   * Everything anew; what is known of alarms that go on is kept.
+   * Take the whole list; the history of alarms that go on is kept.
    * @type {(message: AlarmsMessage) => void}
    */
   reset({ alarms, acknowledged, say }) {

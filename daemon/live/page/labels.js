@@ -1,4 +1,4 @@
-// Names beside the symbols, as many as fit: the selected first, then those with alarms, and none over another.
+// Names next to the symbols, as many as fit: the selected first, then those with alarms, and none over another.
 //
 // Writing letters is the slowest thing a canvas does, so each label is written once, into a sheet, and then copied.
 
@@ -34,7 +34,7 @@ export class Labels {
   }
 
   /**
-   * True when it is time to place the labels anew; `version` says what they depend on.
+   * True when it is time to place the labels again; `version` says what they depend on.
    * @type {(now: number, version: string) => boolean}
    */
   due(now, version) {

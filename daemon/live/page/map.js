@@ -17,7 +17,7 @@ const NOTICEABLE_PX = 0.3;
 const calm = matchMedia('(prefers-reduced-motion: reduce)');
 
 export class MapView {
-  // drawn anew for the screen's resolution and theme, see restyle
+  // drawn again for the screen's resolution and theme, see restyle
   ratio = 1;
   symbols = new Symbols(1);
   labels = new Labels(1);

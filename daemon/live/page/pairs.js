@@ -40,7 +40,7 @@ export function drawPairs(pen, view, fleet, t, rankOf, chosen) {
       const emphasis = chosen !== null && chosen.includes(fleet.id(i)) && chosen.includes(fleet.id(j));
       // far out a crowd of texts would hide whom they are about
       if (!emphasis && apart(ends) < ROOMY_PX) continue;
-      texts.push({ ...beside(ends, then), rank, emphasis,
+      texts.push({ ...textPlace(ends, then), rank, emphasis,
         words: `${dcpa[k].toFixed(1)} NM · ${Math.round(vsep[k])} ft · ${Math.round(left)} s` });
     }
     pen.globalAlpha = 1;
@@ -67,7 +67,7 @@ const apart = ([[ax, ay], [bx, by]]) => Math.hypot(ax - bx, ay - by);
  * A place for the text: beyond the closest approach as they fly, or off the line between two who meet head-on.
  * @type {(ends: [Point, Point], then: [Point, Point]) => { x: number, y: number }}
  */
-function beside([[ax, ay], [bx, by]], [[cx, cy], [dx, dy]]) {
+function textPlace([[ax, ay], [bx, by]], [[cx, cy], [dx, dy]]) {
   const [x, y] = [(cx + dx) / 2, (cy + dy) / 2];
   let [ux, uy] = [x - (ax + bx) / 2, y - (ay + by) / 2];
   if (Math.hypot(ux, uy) < 12) [ux, uy] = ay < by ? [ay - by, bx - ax] : [by - ay, ax - bx];

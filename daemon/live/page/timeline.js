@@ -39,7 +39,7 @@ export class StreamClock {
 
   /** @type {(now?: number) => number} */
   now(now = performance.now()) {
-    // nobody knows what comes more than two pictures later
+    // no prediction reaches further than two pictures
     return this.t + this.rate * Math.min(2.5, (now - (this.at ?? now)) / 1000);
   }
 }

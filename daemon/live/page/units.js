@@ -1,4 +1,4 @@
-// Numbers for people. Everything arrives in SI; here it gets the units of whoever reads it.
+// Numbers for people. Everything arrives in SI; here it gets the units of its readers.
 
 export const NM_M = 1852;
 const FT_M = 0.3048;

@@ -33,7 +33,7 @@ export function drawSymbols(pen, map, t) {
 }
 
 /**
- * A frame around whoever has an alarm; it breathes until somebody has acknowledged it.
+ * A frame around each vehicle with an alarm; it pulses until the alarm is acknowledged.
  * @type {(pen: Pen, map: MapView, now: number) => void}
  */
 export function drawMarks(pen, map, now) {

@@ -8,7 +8,7 @@ const RETRY_MAX_MS = 10000;
 
 /**
  * A picture from its message: the header with `columns` replaced by typed arrays over the same memory.
- * The layout is told in daemon/live/picture.py.
+ * The layout is in daemon/live/picture.py.
  * @type {(buffer: ArrayBuffer, start?: number) => Picture}
  */
 export function decode(buffer, start = 0) {
@@ -64,7 +64,7 @@ export class Wire {
   }
 
   /**
-   * Tell the daemon what this page wants to see beside the picture.
+   * Tell the daemon what this page wants to see in addition to the picture.
    * @type {(wish: { select?: string | null, network?: boolean }) => void}
    */
   ask(wish) {
