@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import BinaryIO, Protocol, cast
 
 from watchkeeper.streams.batch import Batch
+from watchkeeper.streams.logs.base import LogError, SourceInfo
 from watchkeeper.streams.logs.chunks import select_time
-from watchkeeper.streams.logs.source import LogError, SourceInfo
 
 READ_BYTES = 1 << 16
 # A look at a sky of 20,000 aircraft has some 10 MB.

@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 
 from watchkeeper.streams.batch import F8, I4, Batch, Columns, columns_of, slice_batch
+from watchkeeper.streams.logs.base import SourceInfo
 from watchkeeper.streams.logs.chunks import arrival_times
-from watchkeeper.streams.logs.source import SourceInfo
 from watchkeeper.streams.messages import Kind
 
 # Times, the number of each row's vehicle, and its fields by name.

@@ -21,10 +21,10 @@ from typing import IO, cast
 import numpy as np
 
 from watchkeeper.streams.batch import Batch
+from watchkeeper.streams.logs.base import LogError, SourceInfo
 from watchkeeper.streams.logs.chunks import select_time
 from watchkeeper.streams.logs.csv_scan import Table
 from watchkeeper.streams.logs.csv_table import Layout, to_batch
-from watchkeeper.streams.logs.source import LogError, SourceInfo
 from watchkeeper.streams.messages import Drop
 
 # Bytes read at once, and so the longest line that is read at all.

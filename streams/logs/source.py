@@ -1,4 +1,4 @@
-"""What a recorded log is to the rest of the house, and which reader opens which file.
+"""Which reader opens which file.
 
 A format is one row in FORMATS: magic bytes or name endings, and where its reader lives. Readers are imported when
 a file asks for them, so an adapter with an optional dependency costs nothing until it is used.
@@ -10,72 +10,15 @@ import math
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from watchkeeper.streams.batch import Batch
+from watchkeeper.streams.logs.base import Format, LogError, Source, SourceInfo
 from watchkeeper.streams.logs.chunks import merge_by_time, rechunk
 
-
-class LogError(Exception):
-    """A log that cannot be used; the message names the file."""
-
-    def __init__(self, path: Path, problem: str) -> None:
-        super().__init__(f"{path}: {problem}")
-        self.path = path
-        self.problem = problem
-
-    def __reduce__(self) -> tuple[type[LogError], tuple[Path, str]]:
-        # so that it finds its way out of a worker process
-        return type(self), (self.path, self.problem)
-
-
-@dataclass(frozen=True, slots=True)
-class SourceInfo:
-    """What a source knows about itself. `problems` is complete once its batches have been read to the end."""
-
-    path: Path
-    format: str
-    size_bytes: int
-    problems: tuple[str, ...]
-    truncated_at: int | None = None
-    """Byte offset behind which the log is lost; None when it is whole."""
-    bad_rows: int = 0
-
-
-class Source(Protocol):
-    """A recorded log. `batches` may be called again: each call reads from the start."""
-
-    @property
-    def position(self) -> int:
-        """Bytes of the file consumed so far, for progress."""
-        ...
-
-    def batches(self, chunk: int = 8192, *, start: float = -math.inf, stop: float = math.inf) -> Iterator[Batch]:
-        """Samples with start <= t < stop in the order they were recorded.
-
-        `chunk` is the batch size that suits the caller; a source whose file is already in frames may ignore it.
-        """
-        ...
-
-    def info(self) -> SourceInfo:
-        """Format, size, and what was found wrong so far."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class Format:
-    """One kind of file. `reader` is `module:Class`, called with the path; it raises LogError on a wrong file."""
-
-    name: str
-    reader: str
-    suffixes: tuple[str, ...]
-    magic: bytes = b""
-    holds: tuple[bytes, ...] = ()
-    """Bytes near its beginning that tell it from other files with the same ending."""
-
+__all__ = ["Format", "LogError", "Source", "SourceInfo", "open_log", "read_logs"]
 
 _ADAPTERS = "watchkeeper.streams.adapters"
 _JSON = (".json", ".json.gz")

@@ -18,8 +18,8 @@ import msgspec
 import numpy as np
 
 from watchkeeper.streams.batch import Batch, slice_batch
+from watchkeeper.streams.logs.base import LogError, SourceInfo
 from watchkeeper.streams.logs.chunks import join, numbered, select_time
-from watchkeeper.streams.logs.source import LogError, SourceInfo
 from watchkeeper.streams.logs.wkframe import (
     DATA,
     END,

@@ -39,8 +39,8 @@ from watchkeeper.config.schema import Source
 from watchkeeper.streams.adapters.base import READ_BYTES, LineFeed, problems_of, within
 from watchkeeper.streams.batch import F8, Batch, columns_of
 from watchkeeper.streams.geo import FT_M, KT_MS
+from watchkeeper.streams.logs.base import LogError, SourceInfo
 from watchkeeper.streams.logs.chunks import join
-from watchkeeper.streams.logs.source import LogError, SourceInfo
 from watchkeeper.streams.messages import ID_MAX, Drop, Kind
 
 PROCESS = "watchkeeper.streams.adapters.bluesky.process"

@@ -20,7 +20,7 @@ from watchkeeper.streams.adapters.tables import opensky
 from watchkeeper.streams.adapters.tables import traffic as traffic_json
 from watchkeeper.streams.adapters.tables.traffic import Cells, TrafficJson
 from watchkeeper.streams.batch import Batch
-from watchkeeper.streams.logs.source import LogError, SourceInfo
+from watchkeeper.streams.logs.base import LogError, SourceInfo
 
 PIECE_ROWS = 16_384
 

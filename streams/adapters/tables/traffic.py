@@ -40,7 +40,7 @@ import numpy as np
 
 from watchkeeper.streams.batch import F8, I4, Batch, Bool, Columns
 from watchkeeper.streams.check import OK, REASONS, check
-from watchkeeper.streams.logs.source import LogError, SourceInfo
+from watchkeeper.streams.logs.base import LogError, SourceInfo
 from watchkeeper.streams.messages import COLUMN, FIELDS, ID_MAX, T_MAX, T_MIN, Drop, Kind
 
 REQUIRED = ("timestamp", "icao24", "latitude", "longitude")

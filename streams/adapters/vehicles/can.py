@@ -27,7 +27,7 @@ from watchkeeper.streams.adapters.rows import Rows
 from watchkeeper.streams.adapters.senderclock import SenderClock
 from watchkeeper.streams.adapters.vehicles.can_map import CanMap, load_map
 from watchkeeper.streams.batch import Batch
-from watchkeeper.streams.logs.source import LogError, SourceInfo
+from watchkeeper.streams.logs.base import LogError, SourceInfo
 from watchkeeper.streams.messages import Drop
 
 # A frame of CAN FD has 64 bytes.

@@ -22,7 +22,7 @@ from typing import Any
 
 import msgspec
 
-from watchkeeper.streams.logs.source import LogError
+from watchkeeper.streams.logs.base import LogError
 from watchkeeper.streams.messages import COLUMN, FIELDS, GPS_POSITIONS, ID_MAX, KIND_OF_WORD, Kind
 
 HOLD_S = 0.1

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from watchkeeper.streams.adapters.table import Table, TableLog
-from watchkeeper.streams.logs.source import LogError
+from watchkeeper.streams.logs.base import LogError
 from watchkeeper.streams.messages import ID_MAX, Kind
 
 MAGIC = b"\xa3\x95\x80"

@@ -29,7 +29,7 @@ import numpy as np
 
 from watchkeeper.streams.adapters.table import Table, TableLog
 from watchkeeper.streams.batch import F8
-from watchkeeper.streams.logs.source import LogError
+from watchkeeper.streams.logs.base import LogError
 from watchkeeper.streams.messages import ID_MAX, Kind
 
 FIX, IMU = "sensor_msgs/msg/NavSatFix", "sensor_msgs/msg/Imu"

@@ -22,7 +22,7 @@ import numpy as np
 
 from watchkeeper.streams.adapters.table import Table, TableLog
 from watchkeeper.streams.batch import F8
-from watchkeeper.streams.logs.source import LogError
+from watchkeeper.streams.logs.base import LogError
 from watchkeeper.streams.messages import ID_MAX, Kind
 
 IMU, GPS = "sensor_combined", ("vehicle_gps_position", "sensor_gps")
