@@ -7,7 +7,7 @@ Catalogues call this when they find a component; nobody else needs to.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib.metadata import entry_points
 from operator import attrgetter
 from typing import Any, Literal
@@ -102,11 +102,19 @@ def build(values: dict[str, Any]) -> Config:
         for level in path:
             table = table.setdefault(level, {})
         table[name] = value
+    items = {key: _items(SETTINGS[key], tree.pop(key, ())) for key in SETTINGS if SETTINGS[key].variants is not None}
     made = {
         place: tuple((name, msgspec.convert(tree[place].pop(name, {}), section)) for name, section in sections.items())
         for place, sections in _guests.items()
     }
-    return _with_guests(msgspec.convert(tree, Config), made)
+    return _with_guests(msgspec.structs.replace(msgspec.convert(tree, Config), **items), made)
+
+
+def _items(setting: Setting, items: Sequence[dict[str, Any]]) -> tuple[Section, ...]:
+    """The tables of an array at the top of the file, each as the section of its type."""
+    assert setting.variants is not None
+    tag, sections = setting.tag.key, setting.variants()
+    return tuple(msgspec.convert(item, sections[item[tag]]) for item in items)
 
 
 def values_of(config: Config) -> dict[str, Any]:

@@ -24,6 +24,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from watchkeeper.config.guests import SECTIONS, SETTINGS, build
+from watchkeeper.config.installed import InstalledError
 from watchkeeper.config.schema import Config
 from watchkeeper.config.section import Section, Setting, columns, spell, word_of
 from watchkeeper.config.topology import clashes_between
@@ -89,6 +90,13 @@ def load(
     path: Path | None, *, env: Mapping[str, str] = os.environ, overrides: Mapping[str, Any] | None = None
 ) -> Config:
     """The effective configuration; without a path the file named by WATCHKEEPER_CONFIG, if any."""
+    try:
+        for setting in SETTINGS.values():
+            if setting.variants is not None:
+                setting.variants()
+    except InstalledError as error:
+        remedy = "a package that can be loaded; otherwise uninstall it"
+        raise ConfigError([Problem(str(error.component), "", "", error.reason, remedy)]) from error
     found = _Found()
     path = path or (Path(env[ENV_FILE]) if env.get(ENV_FILE) else None)
     if path is not None:
@@ -183,11 +191,48 @@ class _Found:
             return
         if setting.table is not None:
             for i, table in enumerate(self.values[key]):
-                self._check_item(setting.table, (*setting.path[:-1], f"{setting.path[-1]}[{i}]"), table, source)
+                path = (*setting.path[:-1], f"{setting.path[-1]}[{i}]")
+                if setting.variants is None:
+                    self._check_item(setting.table, path, table, source)
+                else:
+                    self._check_variant(setting, setting.variants(), path, table, source)
+
+    def _check_variant(
+        self,
+        setting: Setting,
+        variants: Mapping[str, type[Section]],
+        path: tuple[str, ...],
+        table: Mapping[str, Any],
+        source: str,
+    ) -> None:
+        """One table of an array with several types: its type, keys of other types, then what is wrong in it."""
+        name = setting.tag.path[0]
+        tag = replace(setting.tag, path=(*path, name))
+        chooser = _Found({tag.key: tag})
+        chooser.take_table({name: table[name]} if name in table else {}, path, source)
+        chosen = chooser.values.get(tag.key)
+        rest = {key: value for key, value in table.items() if key != name}
+        owners = {key: [kind for kind, section in variants.items() if key in section.__struct_fields__] for key in rest}
+        if chosen is None:
+            # which keys it may have is not known, but some are no key of any type
+            chooser.known = {tag.key: tag} | {s.key: s for v in variants.values() for s in _below(path, v)}
+            for key in (key for key in rest if not owners[key]):
+                chooser._refuse_name((*path, key), rest[key], source)
+            if name not in table and tag.key not in {problem.suggestion for problem in chooser.problems}:
+                chooser.problems.append(Problem(source, tag.key, "", "missing", tag.allowed))
+            self.problems += chooser.problems
+            return
+        for key in [key for key in rest if owners[key] and chosen not in owners[key]]:
+            value = rest.pop(key)
+            other = next(column for column in columns(variants[owners[key][0]]) if column.key == key)
+            message = f'no such key for {name} "{chosen}", only for {", ".join(map(json.dumps, owners[key]))}'
+            names = ", ".join((name, *variants[chosen].__struct_fields__))
+            self.problems.append(Problem(source, _dotted((*path, key)), _shown(value, other), message, names))
+        self._check_item(variants[chosen], path, rest, source)
 
     def _check_item(self, kind: type[Section], path: tuple[str, ...], table: Mapping[str, Any], source: str) -> None:
         """One table of an array: what is wrong in it as in any section, what is missing, and what clashes."""
-        own = {s.path[0]: replace(s, path=(*path, *s.path)) for s in columns(kind)}
+        own = {s.path[-1]: s for s in _below(path, kind)}
         item = _Found({s.key: s for s in own.values()})
         item.take_table(table, path, source)
         wrong = [(name, "missing") for name, s in own.items() if s.default is msgspec.NODEFAULT and name not in table]
@@ -198,6 +243,11 @@ class _Found:
                 shown = _shown(table[name], own[name]) if name in table else ""
                 item.problems.append(Problem(source, key, shown, message, own[name].allowed))
         self.problems += item.problems
+
+
+def _below(path: tuple[str, ...], kind: type[Section]) -> Iterator[Setting]:
+    """The keys of a table of an array, with where that table is."""
+    return (replace(column, path=(*path, *column.path)) for column in columns(kind))
 
 
 def _broken_rules(values: dict[str, Any], sources: dict[str, str], found: _Found) -> Iterator[Problem]:

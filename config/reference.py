@@ -79,7 +79,18 @@ def _arrays(own: Iterable[Setting]) -> Iterator[str]:
     """The tables in double brackets among these settings."""
     for s in own:
         if s.table is not None:
-            yield from (f"## `[[{s.key}]]`\n", f"{_about(s.table)}\n", _table(columns(s.table)))
+            yield from (f"## `[[{s.key}]]`\n", f"{_about(s.table)}\n")
+            if s.variants is None:
+                yield _table(columns(s.table))
+                continue
+            tag = s.tag
+            yield f"`{tag.key}` says which of the following it is: {tag.span}.\n"
+            for name, section in s.variants().items():
+                yield from (
+                    f'### `[[{s.key}]]` with `{tag.key} = "{name}"`\n',
+                    f"{_about(section)}\n",
+                    _table(columns(section)),
+                )
 
 
 def config_toml(config: Config, *, secrets: bool = False) -> str:
@@ -92,18 +103,21 @@ def config_toml(config: Config, *, secrets: bool = False) -> str:
             section = setting.path[:-1]
             lines += ["", f"[{'.'.join(section)}]"]
         value = attrgetter(setting.key)(config)
-        if setting.secret and value and not secrets:
-            lines.append(f"# {setting.path[-1]} is set, and not shown")
-        elif setting.table is not None and value:
+        if setting.table is not None and value:
             for item in value:
                 last += ["", f"[[{setting.key}]]"]
-                last += [_line(s, v) for s in columns(setting.table) if (v := getattr(item, s.key)) is not None]
+                last += [_line(setting.tag, getattr(item, setting.tag.key))] if setting.variants is not None else []
+                kind: type[Section] = type(item)
+                shown = ((s, getattr(item, s.key)) for s in columns(kind))
+                last += [_line(s, value, secrets=secrets) for s, value in shown if value is not None]
         else:
-            lines.append(_line(setting, value))
+            lines.append(_line(setting, value, secrets=secrets))
     return "\n".join(lines + last) + "\n"
 
 
-def _line(setting: Setting, value: Any) -> str:
+def _line(setting: Setting, value: Any, *, secrets: bool = True) -> str:
+    if setting.secret and value and not secrets:
+        return f"# {setting.path[-1]} is set, and not shown"
     return f"{setting.path[-1]} = {toml_value(value)}" + (f"  # {setting.unit}" if setting.unit else "")
 
 

@@ -1,18 +1,19 @@
 """The configuration, typed. One table of truth: each setting carries its default, range, unit and reason.
 
 `check-config`, the generated reference (docs/configuration.md) and `watchkeeper detectors` all read these
-annotations, so a limit is written once. Sections for detectors are in config/detectors/, for sinks besides MQTT in
-config/outputs.py.
+annotations, so a limit is written once. Sections for detectors are in config/detectors/, for live sources in
+config/adapters/, for sinks besides MQTT in config/outputs.py.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Annotated, Literal
 
 import msgspec
 from msgspec import field
 
+from watchkeeper.config.adapters import source_types
+from watchkeeper.config.adapters.base import Source
 from watchkeeper.config.detectors import Detectors
 from watchkeeper.config.outputs import Alertmanager, HomeAssistant, Webhook
 from watchkeeper.config.section import Extensible, Flag, Section, about, tables, text
@@ -47,57 +48,6 @@ class Broker(Section, frozen=True):
 
 
 _PREFIX = "one or more topic levels without blanks, + or #"
-
-
-_STREAM = ("tcp", "udp", "serial"), "a stream: tcp://HOST:PORT, udp://HOST:PORT or serial:///DEVICE"
-_DOCUMENT = ("http", "https", "file"), "a document: http://HOST/PATH or file:///PATH"
-# type of a source: the schemes of its url, and what to say if it has another
-_PLACES: dict[str, tuple[tuple[str, ...], str]] = {
-    "sbs": _STREAM,
-    "beast": _STREAM,
-    "avr": _STREAM,
-    "mavlink": _STREAM,
-    "readsb": _DOCUMENT,
-    "opensky": _DOCUMENT,
-    "can": (("can",), "a bus: can://INTERFACE/CHANNEL?bitrate=500000, the interface being one of python-can's"),
-    "bluesky": (("bluesky",), "a simulation: bluesky://HOST:PORT or bluesky:///SCENARIO.scn"),
-}
-
-
-class Source(Section, frozen=True, kw_only=True):
-    """A receiver, a vehicle or another program to listen to, beside the broker."""
-
-    type: Annotated[
-        Literal["sbs", "beast", "avr", "readsb", "opensky", "mavlink", "can", "bluesky"],
-        text("what it speaks; see docs/adapters"),
-    ]
-    url: Annotated[
-        str,
-        text(
-            "where it is; udp:// is where we listen",
-            pattern=r"^((tcp|udp|bluesky)://[^\s/:@]+:\d{1,5}/?|serial:///\S+|https?://\S+|file:///\S+|bluesky:///\S*|can://\S+)$",
-            form="tcp://HOST:PORT, udp://HOST:PORT, serial:///DEVICE?baud=57600, http://HOST/PATH, file:///PATH, "
-            "can://INTERFACE/CHANNEL, bluesky://HOST:PORT or bluesky:///SCENARIO.scn",
-        ),
-    ]
-    via: Annotated[str, text("the name of this receiver in the samples; empty: none")] = ""
-    times: Annotated[
-        Literal["arrival", "message"],
-        text("sbs, bluesky: whose clock stamps the samples, ours or the other side's, which must be UTC"),
-    ] = "arrival"
-    period_s: Annotated[
-        float,
-        about("s", "readsb, opensky: how often the document is fetched; bluesky: time between samples", ge=0.1, le=60),
-    ] = 1.0
-    map: Annotated[str, text("can: the file that says what the messages mean, see docs/adapters/can.md")] = "can.toml"
-    commands: Annotated[str, text("bluesky:///: commands of its stack to begin with, separated by semicolons")] = ""
-    speed: Annotated[float, about("", "bluesky:///: times as fast as real time", ge=0.1, le=1000)] = 1.0
-
-    def clashes(self) -> Iterator[tuple[str, str]]:
-        """A type and a place that do not go together."""
-        schemes, form = _PLACES[self.type]
-        if self.url.partition(":")[0] not in schemes:
-            yield "url", f"{self.type} is {form}"
 
 
 class Topics(Section, frozen=True):
@@ -293,7 +243,11 @@ class Config(Section, frozen=True):
     # keys of the file itself come before the tables
     sources: Annotated[
         tuple[Source, ...],
-        tables("receivers, vehicles and simulations to listen to beside the broker; see docs/adapters", at_most=100),
+        tables(
+            "receivers, vehicles and simulations to listen to next to the broker; see docs/adapters",
+            at_most=100,
+            variants=source_types,
+        ),
     ] = ()
     webhooks: Annotated[
         tuple[Webhook, ...], tables("addresses that alarm events are posted to; see docs/outputs/sinks.md", at_most=20)

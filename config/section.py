@@ -2,19 +2,20 @@
 
 `settings()` reads a section's annotations back as a flat table of `Setting`s. The loader checks values with it,
 the reference and the command line print it. A section may also be the item of an array of tables: the array is one
-`Setting`, and `columns()` are those of its items.
+`Setting`, and `columns()` are those of its items. Items may be of several types, each with keys of its own: then
+`tag` is the key that chooses the type, the `tag_field` of their common base, and `variants()` has a section for each.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Annotated, Any, Literal, Self, Union, get_args, get_origin, get_type_hints
 
-from msgspec import Meta, Struct
+from msgspec import NODEFAULT, Meta, Struct
 from msgspec.structs import fields, replace
 
 
@@ -28,9 +29,9 @@ def text(reason: str, *, pattern: str | None = None, form: str = "", secret: boo
     return Meta(description=reason, pattern=pattern, extra={"unit": "", "form": form, "secret": secret, "live": live})
 
 
-def tables(reason: str, *, at_most: int, live: bool = False) -> Meta:
-    """The reason of an array of tables, and how many it may hold."""
-    return Meta(description=reason, max_length=at_most, extra={"unit": "", "live": live})
+def tables(reason: str, *, at_most: int, live: bool = False, variants: Variants | None = None) -> Meta:
+    """The reason of an array of tables, how many it may hold, and of which types, if there are several."""
+    return Meta(description=reason, max_length=at_most, extra={"unit": "", "live": live, "variants": variants})
 
 
 def texts(reason: str, *, form: str, at_most: int, live: bool = False) -> Meta:
@@ -73,6 +74,9 @@ class Extensible(Section, frozen=True):
         own = {name: section for name, section in sections.items() if name not in dict(self.guests)}
         return replace(self, guests=guests, **own)
 
+
+# The sections of an array whose tables are of several types; asked late, because packages may bring more of them.
+Variants = Callable[[], Mapping[str, type[Section]]]
 
 # How each type is called in messages. TOML's own words, except that "string" is "text".
 _WORD: dict[type, str] = {
@@ -118,6 +122,15 @@ class Setting:
     secret: bool = False
     table: type[Section] | None = None
     live: bool = False
+    variants: Variants | None = None
+
+    @property
+    def tag(self) -> Setting:
+        """The key that says of which type a table of this array is."""
+        assert self.table is not None
+        assert self.variants is not None
+        name = self.table.__struct_config__.tag_field or ""
+        return Setting((name,), str, NODEFAULT, "", "which of these it is", choices=tuple(self.variants()))
 
     @property
     def key(self) -> str:
@@ -283,4 +296,5 @@ def _setting(path: tuple[str, ...], hint: Any, default: object) -> Setting:
         secret=extra.get("secret", False),
         table=table,
         live=extra.get("live", False),
+        variants=extra.get("variants"),
     )

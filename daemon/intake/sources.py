@@ -23,7 +23,8 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 import aiohttp
 
-from watchkeeper.config.schema import Config, Source
+from watchkeeper.config.adapters.base import Source
+from watchkeeper.config.schema import Config
 from watchkeeper.daemon.logs import kv
 from watchkeeper.streams.adapters.base import DOCUMENT_MAX_BYTES, READ_BYTES, Feed
 from watchkeeper.streams.adapters.bluesky.adapter import command_of

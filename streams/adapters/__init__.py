@@ -1,1 +1,1 @@
-"""Readers of other projects' recordings: one file each, and one row in FORMATS (streams/logs/source.py)."""
+"""Adapters: feeds and recordings of other projects. Each declares itself; catalog.py lists them."""

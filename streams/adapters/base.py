@@ -1,8 +1,9 @@
 """What an adapter is: bytes of some feed in, batches out. The same code reads a live connection and a recorded file.
 
-Live, daemon/intake/sources.py pushes what the network brings; from a file, FeedLog pushes its bytes. `now` is the Unix
-time at which the bytes arrived (NaN: read from a file), for feeds that carry no time of their own. Bad input is
-counted by reason in `refused` and never raises.
+An `AdapterDeclaration` is all that the rest of the house knows of an adapter; catalog.py lists them. Live,
+daemon/intake/sources.py pushes what the network brings; from a file, FeedLog pushes its bytes. `now` is the Unix time
+at which the bytes arrived (NaN: read from a file), for feeds that carry no time of their own. Bad input is counted by
+reason in `refused` and never raises.
 """
 
 from __future__ import annotations
@@ -11,12 +12,17 @@ import gzip
 import math
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from importlib import import_module
 from pathlib import Path
-from typing import BinaryIO, Protocol, cast
+from typing import Any, BinaryIO, Protocol, cast
+from urllib.parse import urlsplit
 
+from watchkeeper.config.adapters.base import Document, Source, type_of
 from watchkeeper.streams.batch import Batch
-from watchkeeper.streams.logs.base import LogError, SourceInfo
+from watchkeeper.streams.logs.base import Format, LogError, SourceInfo
 from watchkeeper.streams.logs.chunks import select_time
 
 READ_BYTES = 1 << 16
@@ -41,6 +47,125 @@ class Feed(Protocol):
     def close(self) -> None:
         """The input has ended: what is still incomplete will not be completed."""
         ...
+
+
+class Line(Protocol):
+    """A connection that blocks: it is read in a thread. `read` raises OSError when it is lost."""
+
+    def read(self, wait_s: float) -> bytes:
+        """What has arrived; nothing after `wait_s` in which nothing did."""
+        ...
+
+    def close(self) -> None:
+        """Called once. A `read` may still wait in its thread."""
+        ...
+
+
+class Way(StrEnum):
+    """How the bytes of a live source reach us."""
+
+    STREAM = "stream"
+    """tcp://, udp://, serial://: read as it comes."""
+    DOCUMENT = "document"
+    """http://, https://, file://: fetched every `period_s`, and pushed whole."""
+    BUS = "bus"
+    """A `Line` that the adapter opens."""
+    PROCESS = "process"
+    """The standard output of a program that the adapter starts."""
+
+
+_SCHEMES = {
+    "tcp": Way.STREAM, "udp": Way.STREAM, "serial": Way.STREAM,
+    "http": Way.DOCUMENT, "https": Way.DOCUMENT, "file": Way.DOCUMENT,
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sample:
+    """A few bytes of a live feed that give one sample at least, and the table of `[[sources]]` that reads them.
+
+    `files` are those that the settings name, as text by file name.
+    """
+
+    data: bytes
+    settings: Mapping[str, Any]
+    files: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AdapterDeclaration:
+    """All that others need to know of an adapter: live sources of one type, file formats, or both.
+
+    Code is named as `module:attribute` and imported when a source or a file asks for it, so that an optional dependency
+    costs nothing until it is used.
+    """
+
+    name: str
+    """Its name; for live sources also the value of `type`."""
+    help: str
+    """What it reads, in half a line."""
+    docs: str
+    """Its page: a path below docs/, or the address of a page elsewhere."""
+    settings: type[Source] | None = None
+    """Live: the keys of its `[[sources]]` table."""
+    feed: str = ""
+    """Live: the Feed, called with `takes` by keyword."""
+    takes: tuple[str, ...] = ("via",)
+    """Live: the settings that the feed takes."""
+    ways: tuple[Way, ...] = ()
+    """Live: how its bytes may come."""
+    line: str = ""
+    """Way.BUS: a function that opens the Line of a source."""
+    command: str = ""
+    """Way.PROCESS: a function that gives the command line for a source."""
+    sample: Sample | None = None
+    """Live: for conformance tests and documentation."""
+    needs: Mapping[str, str] = field(default_factory=dict)
+    """Live: modules that must be there besides those that the feed imports, and what each is called on PyPI."""
+    extra: str = ""
+    """What to give to `pip install` for its dependencies."""
+    formats: tuple[Format, ...] = ()
+    """Files that it reads."""
+
+    def __post_init__(self) -> None:
+        if problem := next(self._problems(), ""):
+            raise ValueError(f"adapter {self.name!r}: {problem}")
+
+    def _problems(self) -> Iterator[str]:
+        if not self.help or not self.docs:
+            yield "help and docs must be given"
+        if self.settings is None:
+            if not self.formats:
+                yield "it reads neither a live source nor files"
+            if self.feed or self.ways or self.sample is not None:
+                yield "a live source needs settings"
+            return
+        if type_of(self.settings) != self.name:
+            yield f'the tag of its settings is "{type_of(self.settings)}"'
+        if not self.feed or not self.ways or self.sample is None:
+            yield "a live source needs a feed, ways and a sample"
+        if unknown := set(self.takes) - set(self.settings.__struct_fields__):
+            yield f"it takes {', '.join(sorted(unknown))}, which its settings do not have"
+        if Way.DOCUMENT in self.ways and not issubclass(self.settings, Document):
+            yield "settings of documents are a subclass of watchkeeper.config.adapters.base.Document"
+        if (Way.BUS in self.ways) != bool(self.line) or (Way.PROCESS in self.ways) != bool(self.command):
+            yield "a bus needs a line, a process a command, and no other way does"
+        if self.line and self.command:
+            yield "it is a bus or a process, not both"
+
+    def way_of(self, url: str) -> Way:
+        """How the bytes of a source at this address come. Raises ValueError."""
+        own = next((way for way in (Way.BUS, Way.PROCESS) if way in self.ways), None)
+        way = _SCHEMES.get(urlsplit(url).scheme, own)
+        if way not in self.ways:
+            raise ValueError(f"{url}: {self.name} has no such address")
+        return way
+
+
+def resolve(where: str) -> Any:
+    """The object that `module:attribute` names."""
+    module, _, name = where.partition(":")
+    return getattr(import_module(module), name)
 
 
 class FeedLog:

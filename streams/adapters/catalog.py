@@ -1,38 +1,111 @@
-"""Which adapter speaks what, for the live sources of the configuration. A new one is one line here.
+"""Every adapter: the project's own, one line each, and those of other installed packages.
 
-Adapters are imported when a source asks for them, so an optional dependency costs nothing until it is used.
+A package adds one by an entry point in the group `watchkeeper.adapters` whose object is an AdapterDeclaration. Its type
+of `[[sources]]` and its file formats are then known everywhere, and nothing has to be called first: `make_feed` and
+`formats` look by themselves.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from importlib import import_module
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache
+from importlib.util import find_spec
+from types import MappingProxyType
 
-from watchkeeper.config.schema import Source
-from watchkeeper.streams.adapters.base import Feed
+from watchkeeper.config.adapters import GROUP, source_types
+from watchkeeper.config.adapters.base import Source
+from watchkeeper.config.installed import InstalledError, installed
+from watchkeeper.streams.adapters.base import AdapterDeclaration, Feed, resolve
+from watchkeeper.streams.logs.base import Format
+
+_LOGS = "watchkeeper.streams.logs"
+WKLOG = AdapterDeclaration(
+    name="wklog",
+    help="recordings of `watchkeeper record`",
+    docs="logs.md",
+    # every version of a .wklog starts like this, so that a newer one is told apart from "not a log"
+    formats=(Format("wklog", f"{_LOGS}.wklog:LogReader", (".wklog",), b"WKLOG"),),
+)
+CSV = AdapterDeclaration(
+    name="csv",
+    help="tables with one sample per row",
+    docs="logs.md",
+    formats=(Format("csv", f"{_LOGS}.csv:CsvLog", (".csv", ".csv.gz")),),
+)
 
 _HERE = "watchkeeper.streams.adapters"
-# type of the source: its adapter, the settings it takes, and the extra that brings what it needs
-ADAPTERS: dict[str, tuple[str, tuple[str, ...], str]] = {
-    "sbs": (f"{_HERE}.receivers.sbs:Sbs", ("via", "times"), ""),
-    "beast": (f"{_HERE}.receivers.modes:Beast", ("via",), "modes"),
-    "avr": (f"{_HERE}.receivers.modes:Avr", ("via",), "modes"),
-    "readsb": (f"{_HERE}.receivers.readsb:Readsb", ("via",), ""),
-    "opensky": (f"{_HERE}.tables.opensky:OpenSky", ("via",), ""),
-    "mavlink": (f"{_HERE}.vehicles.mavlink:Mavlink", ("via",), "mavlink"),
-    "can": (f"{_HERE}.vehicles.can:Can", ("via", "map"), "can"),
-    "bluesky": (f"{_HERE}.bluesky.adapter:BlueSky", ("via", "times"), "bluesky"),
-}
+BUILT_IN: tuple[str, ...] = (
+    f"{_HERE}.catalog:WKLOG",
+    f"{_HERE}.catalog:CSV",
+    f"{_HERE}.receivers.sbs:SBS",
+    f"{_HERE}.receivers.modes:BEAST",
+    f"{_HERE}.receivers.modes:AVR",
+    f"{_HERE}.receivers.readsb:READSB",
+    f"{_HERE}.tables.opensky:OPENSKY",
+    f"{_HERE}.tables.parquet:PARQUET",
+    f"{_HERE}.vehicles.mavlink:MAVLINK",
+    f"{_HERE}.vehicles.ulog:ULOG",
+    f"{_HERE}.vehicles.rosbag:ROS",
+    f"{_HERE}.vehicles.can:CAN",
+    f"{_HERE}.vehicles.dataflash:DATAFLASH",
+    f"{_HERE}.bluesky.adapter:BLUESKY",
+    f"{_HERE}.tables.traffic:TRAFFIC",
+)
+
+
+@cache
+def discover() -> Mapping[str, AdapterDeclaration]:
+    """Every adapter by name. Raises InstalledError for a package whose adapter cannot be used."""
+    found: dict[str, AdapterDeclaration] = {}
+    for where in BUILT_IN:
+        declaration: AdapterDeclaration = resolve(where)
+        found[declaration.name] = declaration
+    for component in installed(GROUP):
+        guest = component.value
+        if not isinstance(guest, AdapterDeclaration):
+            raise InstalledError(component, f"expected an AdapterDeclaration, got a {type(guest).__name__}")
+        if guest.name in found:
+            raise InstalledError(component, f'there is another adapter called "{guest.name}"')
+        known = [known for declaration in found.values() for known in declaration.formats]
+        for new in guest.formats:
+            if other := _hidden_by(new, known):
+                raise InstalledError(component, f"its files {new.name!r} would be read as {other.name!r}; see `holds`")
+        found[guest.name] = guest
+    source_types()  # the configuration knows the same packages, and finds what is wrong with their settings
+    return MappingProxyType(found)
+
+
+@cache
+def formats() -> tuple[Format, ...]:
+    """Every format in the order in which they are tried: those that look into the file first."""
+    every = [known for declaration in discover().values() for known in declaration.formats]
+    return tuple(sorted(every, key=lambda known: not known.holds))
 
 
 def make_feed(source: Source) -> Feed:
     """A fresh feed for a connection to this source. Raises ModuleNotFoundError, saying what to install."""
-    where, keys, extra = ADAPTERS[source.type]
-    module, _, name = where.partition(":")
-    make: Callable[..., Feed] = getattr(import_module(module), name)
+    adapter = discover()[source.type]
+    make: Callable[..., Feed] = resolve(adapter.feed)
     try:
-        return make(**{key: getattr(source, key) for key in keys})
+        if missing := [package for module, package in adapter.needs.items() if find_spec(module) is None]:
+            raise ModuleNotFoundError(f"no {missing[0]}", name=missing[0])
+        return make(**{key: getattr(source, key) for key in adapter.takes})
     except ModuleNotFoundError as error:
         raise ModuleNotFoundError(
-            f'a source of type "{source.type}" needs {error.name}: pip install "watchkeeper[{extra}]"'
+            f'a source of type "{source.type}" needs {error.name}: pip install "{adapter.extra}"'
         ) from error
+
+
+def _hidden_by(new: Format, known: Iterable[Format]) -> Format | None:
+    """A format that reads every file of the new one before that is asked, or that has its name."""
+    for other in known:
+        if other.name == new.name:
+            return other
+        told = new.magic.startswith(other.magic) if other.magic else not new.magic and _ends_alike(new, other)
+        if told and bool(other.holds) >= bool(new.holds) and set(other.holds) <= set(new.holds):
+            return other
+    return None
+
+
+def _ends_alike(new: Format, other: Format) -> bool:
+    return any(suffix.endswith(other.suffixes) for suffix in new.suffixes)

@@ -62,7 +62,11 @@ class Source(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """One kind of file. `reader` is `module:Class`, called with the path; it raises LogError on a wrong file."""
+    """One kind of file. `reader` is `module:attribute`, called with the path; it raises LogError on a wrong file.
+
+    A file is told by its magic bytes; if no format has those, by its name. Formats that look for bytes they hold come
+    before those that do not.
+    """
 
     name: str
     reader: str

@@ -9,12 +9,14 @@ import msgspec
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from watchkeeper.config.adapters import BUILT_IN
+from watchkeeper.config.adapters.base import Source, type_of
 from watchkeeper.config.detectors.conflict import Zone
-from watchkeeper.config.guests import SECTIONS, SETTINGS
+from watchkeeper.config.guests import SECTIONS, SETTINGS, build
 from watchkeeper.config.loader import ConfigError, Problem, env_name, load, rising
 from watchkeeper.config.outputs import Webhook
 from watchkeeper.config.reference import config_toml, toml_value
-from watchkeeper.config.schema import Config, Source
+from watchkeeper.config.schema import Config
 from watchkeeper.config.section import Setting, columns
 from watchkeeper.config.topology import DeclaredVehicles
 
@@ -66,10 +68,11 @@ def zones(draw: st.DrawFn) -> dict[str, Any]:
 
 @st.composite
 def sources(draw: st.DrawFn) -> dict[str, Any]:
-    source = {s.key: draw(good(s)) for s in columns(Source) if s.key != "url"}
-    scheme = {"readsb": "http", "opensky": "http", "bluesky": "bluesky", "can": "can"}.get(source["type"])
+    section = draw(st.sampled_from(BUILT_IN))
+    source = {s.key: draw(good(s)) for s in columns(section) if s.key != "url"}
+    scheme = {"readsb": "http", "opensky": "http", "bluesky": "bluesky", "can": "can"}.get(type_of(section))
     scheme = scheme or draw(st.sampled_from(("tcp", "udp")))
-    return source | {"url": f"{scheme}://{draw(HOST)}:{draw(st.integers(1, 65_535))}"}
+    return source | {"type": type_of(section), "url": f"{scheme}://{draw(HOST)}:{draw(st.integers(1, 65_535))}"}
 
 
 @st.composite
@@ -102,18 +105,7 @@ def configs(draw: st.DrawFn) -> Config:
         for key, value in zip(chain, drawn, strict=True):
             assume(SETTINGS[key].low <= value <= SETTINGS[key].high)
             values[key] = value
-    return msgspec.convert(nested(values), Config)
-
-
-def nested(values: dict[str, Any]) -> dict[str, Any]:
-    tree: dict[str, Any] = {}
-    for key, value in values.items():
-        *path, name = key.split(".")
-        table = tree
-        for level in path:
-            table = table.setdefault(level, {})
-        table[name] = value
-    return tree
+    return build(values)
 
 
 def without_tables(config: Config) -> Config:

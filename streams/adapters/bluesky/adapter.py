@@ -35,11 +35,11 @@ from urllib.parse import unquote, urlsplit
 import msgspec
 import numpy as np
 
-from watchkeeper.config.schema import Source
-from watchkeeper.streams.adapters.base import READ_BYTES, LineFeed, problems_of, within
+from watchkeeper.config.adapters.bluesky import BlueSky as Settings
+from watchkeeper.streams.adapters.base import READ_BYTES, AdapterDeclaration, LineFeed, Sample, Way, problems_of, within
 from watchkeeper.streams.batch import F8, Batch, columns_of
 from watchkeeper.streams.geo import FT_M, KT_MS
-from watchkeeper.streams.logs.base import LogError, SourceInfo
+from watchkeeper.streams.logs.base import Format, LogError, SourceInfo
 from watchkeeper.streams.logs.chunks import join
 from watchkeeper.streams.messages import ID_MAX, Drop, Kind
 
@@ -84,7 +84,7 @@ _decode = msgspec.json.Decoder(_Line).decode
 
 
 class BlueSky(LineFeed):
-    """The lines of one simulation; see adapters/feed.py."""
+    """The lines of one simulation; see adapters/base.py."""
 
     def __init__(self, *, via: str = "", times: Literal["arrival", "message"] = "message") -> None:
         if find_spec("bluesky") is None:
@@ -144,7 +144,7 @@ class BlueSky(LineFeed):
         self._parts.append(Batch(names, {kind: columns}, [self._via] if self._via else []))
 
 
-def command_of(source: Source) -> list[str]:
+def command_of(source: Settings) -> list[str]:
     """The command line of the process for a source: bluesky://HOST:PORT joins, bluesky:///FILE.scn runs."""
     where = urlsplit(source.url)
     start = [sys.executable, "-m", PROCESS]
@@ -208,3 +208,22 @@ def open_scenario(path: Path) -> ScenarioLog:
     if not any(">" in line for line in text.splitlines() if not line.startswith("#")):
         raise LogError(path, "not a scenario: no line with a time, > and a command")
     return ScenarioLog(path)
+
+
+BLUESKY = AdapterDeclaration(
+    name="bluesky",
+    help="the air traffic simulator BlueSky, live, and its scenarios",
+    docs="adapters/beside-bluesky.md",
+    settings=Settings,
+    feed=f"{__name__}:BlueSky",
+    takes=("via", "times"),
+    ways=(Way.PROCESS,),
+    command=f"{__name__}:command_of",
+    sample=Sample(
+        data=b'{"t": 1709294400.0, "simt": 1.0, "id": ["KL204"], "lat": [52.0], "lon": [4.0], "alt_m": [9144.0], '
+        b'"gs_ms": [230.0], "trk_deg": [90.0], "vs_ms": [0.0], "sel_alt_m": [9144.0]}\n',
+        settings={"url": "bluesky:///scenario.scn"},
+    ),
+    extra="watchkeeper[bluesky]",
+    formats=(Format("bluesky", f"{__name__}:open_scenario", (".scn",)),),
+)

@@ -21,10 +21,13 @@ from math import isnan
 from pathlib import Path
 from typing import Any
 
-from watchkeeper.streams.adapters.base import FeedLog, LineFeed
+from watchkeeper.config.adapters.avr import Avr as AvrSettings
+from watchkeeper.config.adapters.beast import Beast as BeastSettings
+from watchkeeper.streams.adapters.base import AdapterDeclaration, FeedLog, LineFeed, Sample, Way
 from watchkeeper.streams.adapters.receivers.reports import Reports
 from watchkeeper.streams.adapters.senderclock import SenderClock
 from watchkeeper.streams.batch import Batch
+from watchkeeper.streams.logs.base import Format
 from watchkeeper.streams.messages import Drop
 
 TICKS_PER_S = 12e6
@@ -92,7 +95,7 @@ def _values(found: dict[str, Any]) -> dict[str, float]:
 
 
 class Beast(_Modes):
-    """One Beast feed; see adapters/feed.py."""
+    """One Beast feed; see adapters/base.py."""
 
     def __init__(self, *, via: str = "") -> None:
         super().__init__(via=via)
@@ -154,7 +157,7 @@ def _unescaped(data: bytes, at: int, length: int) -> tuple[bytes, int, bool]:
 
 
 class Avr(LineFeed, _Modes):
-    """One AVR feed; see adapters/feed.py."""
+    """One AVR feed; see adapters/base.py."""
 
     def __init__(self, *, via: str = "") -> None:
         LineFeed.__init__(self, _LINE_MAX)
@@ -196,3 +199,38 @@ def open_beast(path: Path) -> FeedLog:
 def open_avr(path: Path) -> FeedLog:
     """A recording of AVR text."""
     return FeedLog(path, "avr", Avr)
+
+
+# Both halves of a position, from "The 1090 MHz Riddle", twice a second: pyModeS asks for a few that agree.
+_RIDDLE = ("8D40621D58C382D690C8AC2863A7", "8D40621D58C386435CC412692AD6")
+_HEARD = [(_RIDDLE[k % 2], k * int(TICKS_PER_S / 2)) for k in range(8)]
+_EXTRA = "watchkeeper[modes]"
+
+BEAST = AdapterDeclaration(
+    name="beast",
+    help="Beast binary of ADS-B receivers: raw Mode S frames with a counter",
+    docs="adapters/receivers.md",
+    settings=BeastSettings,
+    feed=f"{__name__}:Beast",
+    ways=(Way.STREAM,),
+    sample=Sample(
+        data=b"".join(b"\x1a3" + ticks.to_bytes(6, "big") + b"\x20" + bytes.fromhex(frame) for frame, ticks in _HEARD),
+        settings={"url": "tcp://192.168.1.20:30005", "via": "roof"},
+    ),
+    extra=_EXTRA,
+    formats=(Format("beast", f"{__name__}:open_beast", (".beast", ".beast.gz", ".bin"), holds=(bytes((ESCAPE,)),)),),
+)
+AVR = AdapterDeclaration(
+    name="avr",
+    help="AVR text of ADS-B receivers: raw Mode S frames",
+    docs="adapters/receivers.md",
+    settings=AvrSettings,
+    feed=f"{__name__}:Avr",
+    ways=(Way.STREAM,),
+    sample=Sample(
+        data=b"".join(b"@%012X%s;\n" % (ticks, frame.encode()) for frame, ticks in _HEARD),
+        settings={"url": "tcp://192.168.1.20:30002"},
+    ),
+    extra=_EXTRA,
+    formats=(Format("avr", f"{__name__}:open_avr", (".avr", ".avr.gz")),),
+)

@@ -23,9 +23,11 @@ from typing import Any
 
 import msgspec
 
-from watchkeeper.streams.adapters.base import FeedLog
+from watchkeeper.config.adapters.readsb import Readsb as Settings
+from watchkeeper.streams.adapters.base import AdapterDeclaration, FeedLog, Sample, Way
 from watchkeeper.streams.adapters.receivers.reports import FORGET_S, Reports
 from watchkeeper.streams.batch import Batch
+from watchkeeper.streams.logs.base import Format
 from watchkeeper.streams.messages import ID_MAX, Drop
 
 # Positions of one aircraft this close in time are the same one: `seen_pos` is rounded.
@@ -78,7 +80,7 @@ _trace = msgspec.json.Decoder(_Trace).decode
 
 
 class Readsb:
-    """One aircraft.json after the other, each pushed whole; see adapters/feed.py."""
+    """One aircraft.json after the other, each pushed whole; see adapters/base.py."""
 
     def __init__(self, *, via: str = "") -> None:
         self.refused: Counter[str] = Counter()
@@ -149,7 +151,7 @@ def _known(values: dict[str, Any]) -> dict[str, float]:
 
 
 class ReadsbTrace:
-    """The trace of one aircraft, pushed whole; see adapters/feed.py."""
+    """The trace of one aircraft, pushed whole; see adapters/base.py."""
 
     def __init__(self, *, via: str = "") -> None:
         self.refused: Counter[str] = Counter()
@@ -205,3 +207,24 @@ def open_aircraft_json(path: Path) -> FeedLog:
 def open_trace(path: Path) -> FeedLog:
     """A trace file, such as tar1090 keeps."""
     return FeedLog(path, "readsb trace", ReadsbTrace, whole=True)
+
+
+_JSON = (".json", ".json.gz")
+
+READSB = AdapterDeclaration(
+    name="readsb",
+    help="aircraft.json of readsb, tar1090 and dump1090, and traces of tar1090",
+    docs="adapters/receivers.md",
+    settings=Settings,
+    feed=f"{__name__}:Readsb",
+    ways=(Way.DOCUMENT,),
+    sample=Sample(
+        data=b'{"now": 1709294400.5, "aircraft": [{"hex": "4ca7b3", "lat": 51.5, "lon": -0.5, "seen_pos": 0.2, '
+        b'"alt_baro": 35000, "gs": 450.5, "track": 90.0}]}',
+        settings={"url": "http://192.168.1.21/tar1090/data/aircraft.json"},
+    ),
+    formats=(
+        Format("readsb", f"{__name__}:open_aircraft_json", _JSON, holds=(b'"now"', b'"aircraft"')),
+        Format("readsb trace", f"{__name__}:open_trace", _JSON, holds=(b'"icao"', b'"timestamp"', b'"trace"')),
+    ),
+)

@@ -21,9 +21,11 @@ from math import isnan
 from pathlib import Path
 from typing import Literal
 
-from watchkeeper.streams.adapters.base import FeedLog, LineFeed
+from watchkeeper.config.adapters.sbs import Sbs as Settings
+from watchkeeper.streams.adapters.base import AdapterDeclaration, FeedLog, LineFeed, Sample, Way
 from watchkeeper.streams.adapters.receivers.reports import Reports
 from watchkeeper.streams.batch import Batch
+from watchkeeper.streams.logs.base import Format
 from watchkeeper.streams.messages import Drop
 
 Times = Literal["arrival", "message"]
@@ -38,7 +40,7 @@ _OTHER = (b"SEL,", b"ID,", b"AIR,", b"STA,", b"CLK")
 
 
 class Sbs(LineFeed):
-    """One feed; see adapters/feed.py."""
+    """One feed; see adapters/base.py."""
 
     def __init__(self, *, via: str = "", times: Times = "message") -> None:
         super().__init__(LINE_MAX)
@@ -113,3 +115,20 @@ def _number(cell: str) -> float:
 def open_sbs(path: Path) -> FeedLog:
     """A recording."""
     return FeedLog(path, "sbs", Sbs)
+
+
+SBS = AdapterDeclaration(
+    name="sbs",
+    help="BaseStation text of ADS-B receivers",
+    docs="adapters/receivers.md",
+    settings=Settings,
+    feed=f"{__name__}:Sbs",
+    takes=("via", "times"),
+    ways=(Way.STREAM,),
+    sample=Sample(
+        data=b"MSG,4,1,1,4CA7B3,1,2024/03/01,12:00:00.250,2024/03/01,12:00:00.250,,,450.5,90.0,,,-64,,,,,0\r\n"
+        b"MSG,3,1,1,4CA7B3,1,2024/03/01,12:00:00.500,2024/03/01,12:00:00.500,,35000,,,51.5,-0.5,,,0,0,0,0\r\n",
+        settings={"url": "tcp://192.168.1.20:30003"},
+    ),
+    formats=(Format("sbs", f"{__name__}:open_sbs", (".sbs", ".sbs.gz", ".bst", ".bst.gz")),),
+)

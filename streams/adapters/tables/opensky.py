@@ -23,11 +23,13 @@ from typing import Any
 
 import msgspec
 
-from watchkeeper.streams.adapters.base import FeedLog, LineFeed
+from watchkeeper.config.adapters.opensky import OpenSky as Settings
+from watchkeeper.streams.adapters.base import AdapterDeclaration, FeedLog, LineFeed, Sample, Way
 from watchkeeper.streams.adapters.receivers.reports import FORGET_S, LIMIT
 from watchkeeper.streams.adapters.rows import Rows
 from watchkeeper.streams.batch import Batch
 from watchkeeper.streams.geo import FT_M, KT_MS
+from watchkeeper.streams.logs.base import Format
 from watchkeeper.streams.messages import ID_MAX, Drop, Kind
 
 # A row of a dump has some 150 characters.
@@ -133,7 +135,7 @@ _state = msgspec.json.Decoder(list[Any]).decode
 
 
 class OpenSky(States):
-    """One answer after the other, each pushed whole; see adapters/feed.py."""
+    """One answer after the other, each pushed whole; see adapters/base.py."""
 
     def __init__(self, *, via: str = "") -> None:
         super().__init__(via)
@@ -160,7 +162,7 @@ class OpenSky(States):
 
 
 class OpenSkyCsv(States, LineFeed):
-    """A dump, line by line; see adapters/feed.py."""
+    """A dump, line by line; see adapters/base.py."""
 
     def __init__(self) -> None:
         States.__init__(self)
@@ -202,3 +204,22 @@ def open_states(path: Path) -> FeedLog:
 def open_dump(path: Path) -> FeedLog:
     """An hourly dump as CSV."""
     return FeedLog(path, "opensky csv", OpenSkyCsv)
+
+
+OPENSKY = AdapterDeclaration(
+    name="opensky",
+    help="state vectors of the OpenSky Network",
+    docs="adapters/opensky.md",
+    settings=Settings,
+    feed=f"{__name__}:OpenSky",
+    ways=(Way.DOCUMENT,),
+    sample=Sample(
+        data=b'{"time": 1709294400, "states": [["4ca7b3", "BAW123  ", "United Kingdom", 1709294399, 1709294400, '
+        b"-0.5, 51.5, 10668.0, false, 231.5, 90.0, 0.0, null, 10700.0]]}",
+        settings={"url": "https://opensky-network.org/api/states/all", "period_s": 10.0},
+    ),
+    formats=(
+        Format("opensky csv", f"{__name__}:open_dump", (".csv", ".csv.gz"), holds=(b"icao24", b"lastposupdate")),
+        Format("opensky", f"{__name__}:open_states", (".json", ".json.gz"), holds=(b'"time"', b'"states"')),
+    ),
+)

@@ -15,12 +15,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from watchkeeper.streams.adapters.base import problems_of, within
+from watchkeeper.streams.adapters.base import AdapterDeclaration, problems_of, within
 from watchkeeper.streams.adapters.tables import opensky
 from watchkeeper.streams.adapters.tables import traffic as traffic_json
 from watchkeeper.streams.adapters.tables.traffic import Cells, TrafficJson
 from watchkeeper.streams.batch import Batch
-from watchkeeper.streams.logs.base import LogError, SourceInfo
+from watchkeeper.streams.logs.base import Format, LogError, SourceInfo
 
 PIECE_ROWS = 16_384
 
@@ -118,3 +118,12 @@ class OpenSkyParquet:
         """Format, size, and what was refused."""
         problems = problems_of(self._cut, "rows", self._refused)
         return SourceInfo(self.path, "opensky parquet", self._size, problems, None, self._refused.total())
+
+
+PARQUET = AdapterDeclaration(
+    name="parquet",
+    help="Parquet tables of the traffic library and of OpenSky",
+    docs="adapters/opensky.md",
+    extra="watchkeeper[parquet]",
+    formats=(Format("parquet", f"{__name__}:open_parquet", (".parquet",), b"PAR1"),),
+)

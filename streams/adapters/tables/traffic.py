@@ -38,9 +38,10 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from watchkeeper.streams.adapters.base import AdapterDeclaration
 from watchkeeper.streams.batch import F8, I4, Batch, Bool, Columns
 from watchkeeper.streams.check import OK, REASONS, check
-from watchkeeper.streams.logs.base import LogError, SourceInfo
+from watchkeeper.streams.logs.base import Format, LogError, SourceInfo
 from watchkeeper.streams.messages import COLUMN, FIELDS, ID_MAX, T_MAX, T_MIN, Drop, Kind
 
 REQUIRED = ("timestamp", "icao24", "latitude", "longitude")
@@ -269,3 +270,11 @@ def _why(t: float, values: F8) -> str:
         elif not field.lo <= value <= field.hi:
             return f"{SOURCES[field.name][0]} {value:g}"
     return f"t {t:g}"
+
+
+TRAFFIC = AdapterDeclaration(
+    name="traffic",
+    help="JSON tables of the traffic library",
+    docs="adapters/traffic.md",
+    formats=(Format("traffic", f"{__name__}:TrafficJson", (".json", ".json.gz")),),
+)

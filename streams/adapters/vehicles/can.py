@@ -21,13 +21,15 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qs, unquote, urlsplit
 
-from watchkeeper.streams.adapters.base import FeedLog, LineFeed, problems_of, within
+from watchkeeper.config.adapters.can import Can as Settings
+from watchkeeper.streams.adapters.base import AdapterDeclaration, FeedLog, LineFeed, Sample, Way, problems_of, within
 from watchkeeper.streams.adapters.rows import Rows
 from watchkeeper.streams.adapters.senderclock import SenderClock
 from watchkeeper.streams.adapters.vehicles.can_map import CanMap, load_map
 from watchkeeper.streams.batch import Batch
-from watchkeeper.streams.logs.base import LogError, SourceInfo
+from watchkeeper.streams.logs.base import Format, LogError, SourceInfo
 from watchkeeper.streams.messages import Drop
 
 # A frame of CAN FD has 64 bytes.
@@ -37,10 +39,12 @@ _UNIX_S = 1e9
 MAP_NAME = "can.toml"
 PIECE_FRAMES = 2000
 _EXTENDED_DIGITS = 8
+# A busy bus is taken in by the handful.
+FRAMES_AT_ONCE = 500
 
 
 class Can(LineFeed):
-    """One bus; see adapters/feed.py."""
+    """One bus; see adapters/base.py."""
 
     def __init__(self, *, via: str = "", map: str) -> None:  # noqa: A002  the name of the setting
         super().__init__(LINE_MAX)
@@ -114,6 +118,42 @@ def line_of(message: Any) -> bytes:
     return f"({message.timestamp:.6f}) {channel} {frame}\n".encode()
 
 
+class BusLine:
+    """A live bus as lines; see adapters/base.py. Frames that are there are given together."""
+
+    def __init__(self, bus: Any) -> None:
+        self._bus = bus
+
+    def read(self, wait_s: float) -> bytes:
+        """See Line."""
+        from can import CanError  # noqa: PLC0415
+
+        lines: list[bytes] = []
+        try:
+            while len(lines) < FRAMES_AT_ONCE and (message := self._bus.recv(0 if lines else wait_s)) is not None:
+                lines.append(line_of(message))
+        except CanError as error:
+            raise OSError(str(error)) from error
+        return b"".join(lines)
+
+    def close(self) -> None:
+        """See Line."""
+        self._bus.shutdown()
+
+
+def open_bus(source: Settings) -> BusLine:
+    """The bus of a live source. Raises OSError."""
+    from can import Bus, CanError  # noqa: PLC0415  comes with the extra of whoever listens to a bus
+
+    where = urlsplit(source.url)
+    rates = parse_qs(where.query).get("bitrate")
+    options: dict[str, Any] = {"bitrate": int(rates[0])} if rates else {}
+    try:
+        return BusLine(Bus(unquote(where.path).lstrip("/"), interface=where.netloc, **options))
+    except CanError as error:
+        raise OSError(str(error)) from error
+
+
 def open_candump(path: Path) -> FeedLog:
     """A recording of candump. Raises LogError."""
     mapping = _map_beside(path)
@@ -183,3 +223,54 @@ class CanLog:
         """Format, size, and what was refused."""
         problems = problems_of(self._cut, "frames", self._refused)
         return SourceInfo(self.path, "can", self._size, problems, None, self._refused.total())
+
+
+CAN = AdapterDeclaration(
+    name="can",
+    help="CAN buses through python-can, and recordings of them",
+    docs="adapters/can.md",
+    settings=Settings,
+    feed=f"{__name__}:Can",
+    takes=("via", "map"),
+    ways=(Way.BUS,),
+    line=f"{__name__}:open_bus",
+    sample=Sample(
+        data=b"(1700000000.000000) can0 100#F401000050C3\n(1700000000.001000) can0 101#0A0000000000\n",
+        settings={"url": "can://socketcan/can0", "map": "can.toml"},
+        files={
+            "can.toml": """\
+dbc = "vehicle.dbc"
+id = "car1"
+
+[[samples]]
+kind = "imu"
+on = "Gyro"
+[samples.fields]
+imu_ax = "Accel.X"
+imu_ay = "Accel.Y"
+imu_az = "Accel.Z"
+imu_wx = "Gyro.X"
+imu_wy = "Gyro.Y"
+imu_wz = "Gyro.Z"
+""",
+            "vehicle.dbc": """\
+VERSION ""
+BU_: ECU
+BO_ 256 Accel: 6 ECU
+ SG_ X : 0|16@1- (0.001,0) [-32|32] "m/s2" ECU
+ SG_ Y : 16|16@1- (0.001,0) [-32|32] "m/s2" ECU
+ SG_ Z : 32|16@1- (0.001,0) [-32|32] "m/s2" ECU
+BO_ 257 Gyro: 6 ECU
+ SG_ X : 0|16@1- (0.001,0) [-32|32] "rad/s" ECU
+ SG_ Y : 16|16@1- (0.001,0) [-32|32] "rad/s" ECU
+ SG_ Z : 32|16@1- (0.001,0) [-32|32] "rad/s" ECU
+""",
+        },
+    ),
+    needs={"can": "python-can"},
+    extra="watchkeeper[can]",
+    formats=(
+        Format("can", f"{__name__}:open_candump", (".log", ".log.gz"), holds=(b"(", b") ", b"#")),
+        Format("can", f"{__name__}:open_can", (".asc", ".blf", ".trc")),
+    ),
+)

@@ -23,8 +23,9 @@ from typing import Any
 
 import numpy as np
 
+from watchkeeper.streams.adapters.base import AdapterDeclaration
 from watchkeeper.streams.adapters.table import Table, TableLog
-from watchkeeper.streams.logs.base import LogError
+from watchkeeper.streams.logs.base import Format, LogError
 from watchkeeper.streams.messages import ID_MAX, Kind
 
 MAGIC = b"\xa3\x95\x80"
@@ -133,3 +134,12 @@ def _table(rows: list[Row], offset_s: float) -> Table:
             columns[name].append(row.get(name, math.nan))
     t = np.array([row["t"] for row in rows]) + offset_s
     return t, np.zeros(len(rows), np.int32), {name: np.array(values) for name, values in columns.items()}
+
+
+DATAFLASH = AdapterDeclaration(
+    name="dataflash",
+    help="flight logs of ArduPilot",
+    docs="adapters/ardupilot.md",
+    extra="watchkeeper[mavlink]",
+    formats=(Format("dataflash", f"{__name__}:open_dataflash", (), b"\xa3\x95\x80"),),
+)

@@ -23,11 +23,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from watchkeeper.streams.adapters.base import FeedLog
+from watchkeeper.config.adapters.mavlink import Mavlink as Settings
+from watchkeeper.streams.adapters.base import AdapterDeclaration, FeedLog, Sample, Way
 from watchkeeper.streams.adapters.rows import Rows
 from watchkeeper.streams.adapters.senderclock import SenderClock
 from watchkeeper.streams.batch import Batch
 from watchkeeper.streams.geo import FT_M, KT_MS
+from watchkeeper.streams.logs.base import Format
 from watchkeeper.streams.messages import Drop, Kind
 
 MILLI_G_MS2 = 9.80665e-3
@@ -46,7 +48,7 @@ _STAMP_BYTES = 8
 
 
 class Mavlink:
-    """One line, live; see adapters/feed.py."""
+    """One line, live; see adapters/base.py."""
 
     def __init__(self, *, via: str = "") -> None:
         # an optional dependency, and a large one: imported when somebody speaks MAVLink
@@ -187,3 +189,23 @@ def _size(data: bytes, at: int) -> int:
 def open_tlog(path: Path) -> FeedLog:
     """A recording of a ground station."""
     return FeedLog(path, "tlog", Tlog)
+
+
+MAVLINK = AdapterDeclaration(
+    name="mavlink",
+    help="MAVLink of vehicles and ground stations, and their .tlog",
+    docs="adapters/mavlink.md",
+    settings=Settings,
+    feed=f"{__name__}:Mavlink",
+    ways=(Way.STREAM,),
+    sample=Sample(
+        # RAW_IMU, then GPS_RAW_INT, of system 1
+        data=bytes.fromhex(
+            "fd1300000001001b000040420f00000000000a00fbff18fc010002000318e8"
+            "fd1e0000010100180000e0c81000000000004c52401c44f417054072070050007800fa002823030b9328"
+        ),
+        settings={"url": "udp://0.0.0.0:14550"},
+    ),
+    extra="watchkeeper[mavlink]",
+    formats=(Format("tlog", f"{__name__}:open_tlog", (".tlog", ".tlog.gz")),),
+)

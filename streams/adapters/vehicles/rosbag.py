@@ -27,9 +27,10 @@ from typing import Any
 
 import numpy as np
 
+from watchkeeper.streams.adapters.base import AdapterDeclaration
 from watchkeeper.streams.adapters.table import Table, TableLog
 from watchkeeper.streams.batch import F8
-from watchkeeper.streams.logs.base import LogError
+from watchkeeper.streams.logs.base import Format, LogError
 from watchkeeper.streams.messages import ID_MAX, Kind
 
 FIX, IMU = "sensor_msgs/msg/NavSatFix", "sensor_msgs/msg/Imu"
@@ -172,3 +173,16 @@ def _table(names: list[str], rows: dict[str, list[Row]], fields: tuple[str, ...]
     whole = np.array([row for found in rows.values() for row in found], np.float64).T
     vid = np.repeat([names.index(name) for name in rows], [len(found) for found in rows.values()])
     return whole[0], vid.astype(np.int32), dict(zip(fields, whole[1:], strict=True))
+
+
+ROS = AdapterDeclaration(
+    name="ros",
+    help="bags of ROS 1 and ROS 2",
+    docs="adapters/ros.md",
+    extra="watchkeeper[ros]",
+    formats=(
+        Format("ros", f"{__name__}:open_rosbag", (".bag",), b"#ROSBAG V2.0"),
+        Format("ros", f"{__name__}:open_rosbag", (".mcap",), b"\x89MCAP0\r\n"),
+        Format("ros", f"{__name__}:open_rosbag", (".db3",)),
+    ),
+)

@@ -20,9 +20,10 @@ from typing import Any
 
 import numpy as np
 
+from watchkeeper.streams.adapters.base import AdapterDeclaration
 from watchkeeper.streams.adapters.table import Table, TableLog
 from watchkeeper.streams.batch import F8
-from watchkeeper.streams.logs.base import LogError
+from watchkeeper.streams.logs.base import Format, LogError
 from watchkeeper.streams.messages import ID_MAX, Kind
 
 IMU, GPS = "sensor_combined", ("vehicle_gps_position", "sensor_gps")
@@ -107,3 +108,12 @@ def _gps(topic: Mapping[str, F8]) -> dict[str, F8]:
         if column in topic:
             fields[name] = np.where(valid, topic[column], np.nan)
     return fields
+
+
+ULOG = AdapterDeclaration(
+    name="ulog",
+    help="flight logs of PX4",
+    docs="adapters/px4.md",
+    extra="watchkeeper[px4]",
+    formats=(Format("ulog", f"{__name__}:open_ulog", (".ulg",), b"ULog\x01\x12\x35"),),
+)

@@ -19,7 +19,12 @@ from aiohttp import web
 from pymavlink import mavutil
 from pymavlink.dialects.v20 import ardupilotmega as dialect
 
-from watchkeeper.config.schema import DEFAULT, Broker, Config, Source
+from watchkeeper.config.adapters import source_types
+from watchkeeper.config.adapters.base import Document, Source
+from watchkeeper.config.adapters.mavlink import Mavlink
+from watchkeeper.config.adapters.readsb import Readsb
+from watchkeeper.config.adapters.sbs import Sbs
+from watchkeeper.config.schema import DEFAULT, Broker, Config
 from watchkeeper.daemon.background import end
 from watchkeeper.daemon.demo.broker import free_port
 from watchkeeper.daemon.intake.sources import LiveSource
@@ -81,7 +86,7 @@ def test_a_stream_that_breaks_is_connected_to_again_and_half_a_line_is_forgotten
 
         server = await asyncio.start_server(receiver, "127.0.0.1", 0)
         port = server.sockets[0].getsockname()[1]
-        async with listening(Source(type="sbs", url=f"tcp://127.0.0.1:{port}", via="roof")) as (live, heard):
+        async with listening(Sbs(url=f"tcp://127.0.0.1:{port}", via="roof")) as (live, heard):
             await until(lambda: len(heard.places) >= 3)
             assert [place[1] for place in heard.places[:3]] == [51.0, 52.0, 53.0]
             assert live.refused.total() == 0
@@ -94,7 +99,7 @@ def test_a_stream_that_breaks_is_connected_to_again_and_half_a_line_is_forgotten
 def test_nobody_there_is_tried_again_until_somebody_is() -> None:
     async def scenario() -> None:
         port = free_port()
-        async with listening(Source(type="sbs", url=f"tcp://127.0.0.1:{port}")) as (live, heard):
+        async with listening(Sbs(url=f"tcp://127.0.0.1:{port}")) as (live, heard):
             await asyncio.sleep(0.3)
             assert not live.connected
 
@@ -133,14 +138,14 @@ def test_documents_are_fetched_again_and_again(tmp_path: Path) -> None:
         port = free_port()
         await web.TCPSite(runner, "127.0.0.1", port).start()
         url = f"http://127.0.0.1:{port}/data/aircraft.json"
-        async with listening(Source(type="readsb", url=url, period_s=0.1)) as (_, heard):
+        async with listening(Readsb(url=url, period_s=0.1)) as (_, heard):
             await until(lambda: len(heard.places) >= 4)
             assert [place[1] for place in heard.places[:4]] == [51.0, 52.0, 54.0, 55.0]
         await runner.cleanup()
 
         file = tmp_path / "aircraft.json"
         file.write_bytes(look())
-        async with listening(Source(type="readsb", url=file.as_uri(), period_s=0.1)) as (_, heard):
+        async with listening(Readsb(url=file.as_uri(), period_s=0.1)) as (_, heard):
             await until(lambda: len(heard.places) == 1)
             file.write_bytes(look())
             await until(lambda: len(heard.places) == 2)
@@ -208,7 +213,9 @@ def test_dump1090_as_the_receiver(dump1090: Dump1090, kind: str) -> None:
     }
 
     async def scenario() -> None:
-        async with listening(Source(type=kind, url=urls[kind], period_s=0.2)) as (live, heard):  # type: ignore[arg-type]
+        section = source_types()[kind]
+        often = {"period_s": 0.2} if issubclass(section, Document) else {}
+        async with listening(section(url=urls[kind], **often)) as (live, heard):
             await asyncio.sleep(0.5)
             _, writer = await asyncio.open_connection("127.0.0.1", dump1090.raw_in)
             for frame in frames:
@@ -233,7 +240,7 @@ def test_dump1090_as_the_receiver(dump1090: Dump1090, kind: str) -> None:
 def test_a_vehicle_over_udp_and_over_a_cable() -> None:
     async def heard_over(url: str, send: Callable[[bytes], object]) -> None:
         kinds: list[str] = []
-        live = LiveSource(Source(type="mavlink", url=url), CONFIG, lambda topic, _payload: kinds.append(topic))
+        live = LiveSource(Mavlink(url=url), CONFIG, lambda topic, _payload: kinds.append(topic))
         task = asyncio.create_task(live.run())
         mav = dialect.MAVLink(None, srcSystem=1)
         try:

@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from watchkeeper.config.schema import DEFAULT, Source
+from watchkeeper.config.adapters.bluesky import BlueSky
+from watchkeeper.config.adapters.can import Can
+from watchkeeper.config.schema import DEFAULT
 from watchkeeper.daemon.intake.sources import LiveSource
 from watchkeeper.streams.adapters.bluesky import adapter as bluesky
 from watchkeeper.streams.logs.source import LogError, open_log
@@ -42,7 +44,7 @@ def test_a_scenario_and_a_live_source_say_it_too(tmp_path: Path, monkeypatch: py
     with pytest.raises(LogError, match=r"watchkeeper\[bluesky\]"):
         open_log(tmp_path / "x.scn")
     with pytest.raises(ModuleNotFoundError, match=r"watchkeeper\[bluesky\]"):
-        LiveSource(Source(type="bluesky", url="bluesky:///"), DEFAULT, lambda *_: None)
+        LiveSource(BlueSky(url="bluesky:///"), DEFAULT, lambda *_: None)
     monkeypatch.setitem(sys.modules, "cantools", None)
     with pytest.raises(ModuleNotFoundError, match=r"watchkeeper\[can\]"):
-        LiveSource(Source(type="can", url="can://virtual/x"), DEFAULT, lambda *_: None)
+        LiveSource(Can(url="can://virtual/x"), DEFAULT, lambda *_: None)

@@ -20,7 +20,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from watchkeeper.config.schema import DEFAULT, Broker, Config, Source
+from watchkeeper.config.adapters.bluesky import BlueSky as Settings
+from watchkeeper.config.schema import DEFAULT, Broker, Config
 from watchkeeper.daemon.background import end
 from watchkeeper.daemon.cli import main
 from watchkeeper.daemon.demo.broker import free_port
@@ -186,7 +187,9 @@ class Heard:
         return sum(kind in batch.kinds for batch in self.batches)
 
 
-async def listen(source: Source, done: Callable[[Heard], bool], beside: Callable[[Heard], None] | None = None) -> Heard:
+async def listen(
+    source: Settings, done: Callable[[Heard], bool], beside: Callable[[Heard], None] | None = None
+) -> Heard:
     heard = Heard()
     task = asyncio.create_task(LiveSource(source, CONFIG, heard.put).run())
     try:
@@ -223,7 +226,7 @@ def test_a_running_simulation_is_joined_and_its_controllers_are_heard(tmp_path: 
             client.append(subprocess.Popen([sys.executable, "-c", CONTROLLER, str(ours), str(theirs)], **quiet))
 
     try:
-        source = Source(type="bluesky", url=f"bluesky://127.0.0.1:{ours}", times="message")
+        source = Settings(url=f"bluesky://127.0.0.1:{ours}", times="message")
         heard = asyncio.run(listen(source, lambda h: h.count(Kind.ACTION) >= 3 and h.count(Kind.ADSB) >= 3, controller))
     finally:
         for process in client:
@@ -264,9 +267,7 @@ for command in ("HDG KL204 120", "BA1 SPD 250", "ALT BA1,FL320"):
 
 
 def test_commands_alone_make_a_simulation_that_is_streamed_at_its_pace() -> None:
-    source = Source(
-        type="bluesky", url="bluesky:///", commands="CRE KL1 A320 52 4 90 FL300 280; HDG KL1 100", speed=5.0
-    )
+    source = Settings(url="bluesky:///", commands="CRE KL1 A320 52 4 90 FL300 280; HDG KL1 100", speed=5.0)
     heard = asyncio.run(listen(source, lambda h: h.count(Kind.ADSB) >= 8))
     whole = join(heard.batches)
     t = whole.kinds[Kind.ADSB].t

@@ -16,7 +16,8 @@ import pytest
 from geographiclib.geodesic import Geodesic
 from scipy.optimize import minimize_scalar
 
-from watchkeeper.config.schema import DEFAULT, Config, Source
+from watchkeeper.config.adapters.bluesky import BlueSky as Settings
+from watchkeeper.config.schema import DEFAULT, Config
 from watchkeeper.daemon.background import end
 from watchkeeper.daemon.intake.sources import LiveSource
 from watchkeeper.detectors.base import Evidence, Window
@@ -188,7 +189,7 @@ def test_a_hundred_aircraft_live_have_the_conflicts_that_bluesky_lists_tick_by_t
 
     async def scenario() -> Tapped:
         url = path.as_uri().replace("file:", "bluesky:")
-        source = Source(type="bluesky", url=url, times="message", speed=1000.0)
+        source = Settings(url=url, times="message", speed=1000.0)
         live = Tapped(source, config, put)
         task = asyncio.create_task(live.run())
         try:

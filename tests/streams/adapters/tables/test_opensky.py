@@ -17,7 +17,8 @@ from aiohttp import web
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from watchkeeper.config.schema import DEFAULT, Source
+from watchkeeper.config.adapters.opensky import OpenSky as OpenSkySettings
+from watchkeeper.config.schema import DEFAULT
 from watchkeeper.daemon.background import end
 from watchkeeper.daemon.cli import main
 from watchkeeper.daemon.demo.broker import free_port
@@ -245,7 +246,7 @@ def test_answers_are_fetched_again_and_again() -> None:
             heard.extend((name, t - T0) for name, t, _ in samples(batch))
 
         url = f"http://127.0.0.1:{port}/api/states/all?lamin=45"
-        live = LiveSource(Source(type="opensky", url=url, period_s=0.1), DEFAULT, put)
+        live = LiveSource(OpenSkySettings(url=url, period_s=0.1), DEFAULT, put)
         task = asyncio.create_task(live.run())
         async with asyncio.timeout(20):
             while len(heard) < 4:

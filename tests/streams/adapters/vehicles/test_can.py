@@ -15,7 +15,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from watchkeeper.config.schema import DEFAULT, Source
+from watchkeeper.config.adapters.can import Can as CanSettings
+from watchkeeper.config.schema import DEFAULT
 from watchkeeper.daemon.background import end
 from watchkeeper.daemon.cli import main
 from watchkeeper.daemon.intake.sources import LiveSource
@@ -165,7 +166,7 @@ def test_a_virtual_bus_is_listened_to(folder: Path) -> None:
         heard.append(batch)
 
     async def scenario() -> list[can.Message]:
-        source = Source(type="can", url="can://virtual/wk-test?bitrate=500000", map=str(folder / "can.toml"), via="obd")
+        source = CanSettings(url="can://virtual/wk-test?bitrate=500000", map=str(folder / "can.toml"), via="obd")
         live = LiveSource(source, DEFAULT, put)
         task = asyncio.create_task(live.run())
         sent: list[can.Message] = []

@@ -1,0 +1,47 @@
+"""One file per type of live source: its address and its other keys, each with default, range, unit and reason.
+
+`source_types` has the project's own and those of other installed packages, so that `[[sources]]` of either is checked,
+documented and listed alike. Nobody has to announce them first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from types import MappingProxyType
+
+from watchkeeper.config.adapters.avr import Avr
+from watchkeeper.config.adapters.base import Source, type_of
+from watchkeeper.config.adapters.beast import Beast
+from watchkeeper.config.adapters.bluesky import BlueSky
+from watchkeeper.config.adapters.can import Can
+from watchkeeper.config.adapters.mavlink import Mavlink
+from watchkeeper.config.adapters.opensky import OpenSky
+from watchkeeper.config.adapters.readsb import Readsb
+from watchkeeper.config.adapters.sbs import Sbs
+from watchkeeper.config.installed import InstalledError, installed
+from watchkeeper.config.section import columns
+
+# Entry points of this group name an AdapterDeclaration (streams/adapters/base.py).
+GROUP = "watchkeeper.adapters"
+BUILT_IN: tuple[type[Source], ...] = (Sbs, Beast, Avr, Readsb, OpenSky, Mavlink, Can, BlueSky)
+
+
+@cache
+def source_types() -> Mapping[str, type[Source]]:
+    """Every type of live source by its name. Raises InstalledError for a package that cannot be used."""
+    found: dict[str, type[Source]] = {type_of(section): section for section in BUILT_IN}
+    for component in installed(GROUP):
+        section = getattr(component.value, "settings", None)
+        if section is None and hasattr(component.value, "formats"):
+            continue  # it reads files only
+        if not (isinstance(section, type) and issubclass(section, Source)):
+            raise InstalledError(component, "its settings are no subclass of watchkeeper.config.adapters.base.Source")
+        if (name := type_of(section)) in found:
+            raise InstalledError(component, f'there is another type of source called "{name}"')
+        try:
+            columns(section)
+        except TypeError as error:
+            raise InstalledError(component, f"its settings: {error}") from error
+        found[name] = section
+    return MappingProxyType(found)
