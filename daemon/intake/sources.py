@@ -3,8 +3,9 @@
 What an adapter (streams/adapters) makes of the bytes goes into the same intake as the broker's messages, as frames on
 our own topics: bounds, counters, dead letters and replay are then the same for both.
 
-A stream (tcp://, udp:// where we listen, serial://, can://, or bluesky://, a simulation in a process of its own) is
-read as it comes. A document (http://, file://) is fetched every `period_s`.
+How the bytes come, the adapter declares: as a stream (tcp://, udp:// where we listen, serial://) that is read as it
+comes, as a document (http://, file://) that is fetched every `period_s`, from a bus that the adapter opens, or from a
+process that it starts.
 """
 
 from __future__ import annotations
@@ -18,18 +19,15 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing, suppress
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
 import aiohttp
 
-from watchkeeper.config.adapters.base import Source
+from watchkeeper.config.adapters.base import Document, Source
 from watchkeeper.config.schema import Config
 from watchkeeper.daemon.logs import kv
-from watchkeeper.streams.adapters.base import DOCUMENT_MAX_BYTES, READ_BYTES, Feed
-from watchkeeper.streams.adapters.bluesky.adapter import command_of
-from watchkeeper.streams.adapters.catalog import make_feed
-from watchkeeper.streams.adapters.vehicles.can import line_of
+from watchkeeper.streams.adapters.base import DOCUMENT_MAX_BYTES, READ_BYTES, Feed, Line, Way, resolve
+from watchkeeper.streams.adapters.catalog import discover, make_feed
 from watchkeeper.streams.codec.encode import encode_batch
 from watchkeeper.streams.logs.source import LogError
 from watchkeeper.streams.messages import Drop
@@ -42,9 +40,7 @@ QUIET_S = 60.0
 CONNECT_S = 10.0
 UDP_QUEUE = 10_000
 # What telemetry radios are delivered with, and how long a read waits so that stopping is not held up.
-BAUD, SERIAL_WAIT_S = 57_600, 0.2
-# A busy bus is taken in by the handful.
-FRAMES_AT_ONCE = 500
+BAUD, LINE_WAIT_S = 57_600, 0.2
 Put = Callable[[str, bytes], None]
 
 
@@ -62,28 +58,19 @@ class LiveSource:
         self._backoff = Backoff(config.broker.reconnect_min_s, config.broker.reconnect_max_s)
         # what is not installed is said at the start
         make_feed(source)
+        self._read = self._way()
         if source.url.startswith("serial:") and find_spec("serial") is None:
             raise ModuleNotFoundError('a serial source needs pyserial: pip install "watchkeeper[mavlink]"')
-        if source.type == "can" and find_spec("can") is None:
-            raise ModuleNotFoundError('a CAN bus needs python-can: pip install "watchkeeper[can]"')
 
     async def run(self) -> None:
         """Task: read until cancelled, whatever the other side does."""
-        ways = {
-            "tcp": self._tcp,
-            "udp": self._udp,
-            "serial": self._serial,
-            "can": self._can,
-            "bluesky": self._bluesky,
-        }
-        read = ways.get(urlsplit(self.source.url).scheme, self._documents)
         while True:
             feed: Feed | None = None
             problem = "it closed the connection"
             try:
                 # a new connection is a new stream: half a message of the old one must not meet half of another
                 feed = make_feed(self.source)
-                async with aclosing(read()) as pieces:
+                async with aclosing(self._read()) as pieces:
                     async for data in pieces:
                         if not self.connected:
                             self.connected = True
@@ -98,6 +85,12 @@ class LiveSource:
             pause_s = self._backoff.pause_s()
             log.warning("source lost", extra=kv(url=self.source.url, problem=problem, again_in_s=round(pause_s, 1)))
             await asyncio.sleep(pause_s)
+
+    def _way(self) -> Callable[[], AsyncGenerator[bytes]]:
+        way = discover()[self.source.type].way_of(self.source.url)
+        if way is Way.STREAM:
+            return {"tcp": self._tcp, "udp": self._udp, "serial": self._serial}[urlsplit(self.source.url).scheme]
+        return {Way.DOCUMENT: self._documents, Way.BUS: self._bus, Way.PROCESS: self._process}[way]
 
     def _take_in(self, feed: Feed, data: bytes) -> None:
         feed.push(data, self._now())
@@ -137,39 +130,18 @@ class LiveSource:
             line.close()
 
     async def _serial(self) -> AsyncGenerator[bytes]:
-        from serial import Serial  # noqa: PLC0415  comes with the extra of whoever speaks over a cable
+        async with aclosing(_pieces(lambda: _Cable(self.source.url))) as pieces:
+            async for data in pieces:
+                yield data
 
-        where = urlsplit(self.source.url)
-        baud = int(parse_qs(where.query).get("baud", [str(BAUD)])[0])
-        line = await asyncio.to_thread(Serial, unquote(where.path), baud, timeout=SERIAL_WAIT_S)
-        try:
-            while True:
-                if data := await asyncio.to_thread(line.read, max(1, min(line.in_waiting, READ_BYTES))):
-                    yield data
-        finally:
-            line.close()
+    async def _bus(self) -> AsyncGenerator[bytes]:
+        open_line: Callable[[Source], Line] = resolve(discover()[self.source.type].line)
+        async with aclosing(_pieces(lambda: open_line(self.source))) as pieces:
+            async for data in pieces:
+                yield data
 
-    async def _can(self) -> AsyncGenerator[bytes]:
-        from can import Bus, CanError  # noqa: PLC0415  comes with the extra of whoever listens to a bus
-
-        where = urlsplit(self.source.url)
-        rates = parse_qs(where.query).get("bitrate")
-        options: dict[str, Any] = {"bitrate": int(rates[0])} if rates else {}
-        try:
-            bus = await asyncio.to_thread(Bus, unquote(where.path).lstrip("/"), interface=where.netloc, **options)
-            try:
-                while True:
-                    if (message := await asyncio.to_thread(bus.recv, SERIAL_WAIT_S)) is not None:
-                        lines = [line_of(message)]
-                        while len(lines) < FRAMES_AT_ONCE and (message := bus.recv(0)) is not None:
-                            lines.append(line_of(message))
-                        yield b"".join(lines)
-            finally:
-                bus.shutdown()
-        except CanError as error:
-            raise OSError(str(error)) from error
-
-    async def _bluesky(self) -> AsyncGenerator[bytes]:
+    async def _process(self) -> AsyncGenerator[bytes]:
+        command_of: Callable[[Source], list[str]] = resolve(discover()[self.source.type].command)
         running = await asyncio.create_subprocess_exec(
             *command_of(self.source), stdout=subprocess.PIPE, stderr=subprocess.PIPE
         )
@@ -180,7 +152,7 @@ class LiveSource:
             while data := await running.stdout.read(READ_BYTES):
                 yield data
             lines = (await said).decode("utf-8", "replace").strip().splitlines()
-            raise OSError(lines[-1] if lines else "the simulation has ended")
+            raise OSError(lines[-1] if lines else "the process has ended")
         finally:
             said.cancel()
             with suppress(ProcessLookupError):
@@ -188,18 +160,48 @@ class LiveSource:
             await running.wait()
 
     async def _documents(self) -> AsyncGenerator[bytes]:
-        url = self.source.url
+        assert isinstance(self.source, Document)
+        url, period_s = self.source.url, self.source.period_s
         if url.startswith("file:"):
             path = Path(unquote(urlsplit(url).path))
             while True:
                 yield await asyncio.to_thread(_read, path)
-                await asyncio.sleep(self.source.period_s)
+                await asyncio.sleep(period_s)
         async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=CONNECT_S)) as http:
             while True:
                 async with http.get(url) as answer:
                     answer.raise_for_status()
                     yield await _body(answer)
-                await asyncio.sleep(self.source.period_s)
+                await asyncio.sleep(period_s)
+
+
+class _Cable:
+    """A serial line; see Line."""
+
+    def __init__(self, url: str) -> None:
+        from serial import Serial  # noqa: PLC0415  comes with the extra of whoever speaks over a cable
+
+        where = urlsplit(url)
+        baud = int(parse_qs(where.query).get("baud", [str(BAUD)])[0])
+        self._serial = Serial(unquote(where.path), baud, timeout=LINE_WAIT_S)
+
+    def read(self, wait_s: float) -> bytes:  # noqa: ARG002  it was opened with its patience
+        data: bytes = self._serial.read(max(1, min(self._serial.in_waiting, READ_BYTES)))
+        return data
+
+    def close(self) -> None:
+        self._serial.close()
+
+
+async def _pieces(open_line: Callable[[], Line]) -> AsyncGenerator[bytes]:
+    """What a line that blocks brings, read in a thread."""
+    line = await asyncio.to_thread(open_line)
+    try:
+        while True:
+            if data := await asyncio.to_thread(line.read, LINE_WAIT_S):
+                yield data
+    finally:
+        line.close()
 
 
 class _Datagrams(asyncio.DatagramProtocol):
