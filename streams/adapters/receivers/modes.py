@@ -32,6 +32,8 @@ from watchkeeper.streams.messages import Drop
 
 TICKS_PER_S = 12e6
 ESCAPE = 0x1A
+# Longer than any message, those included that are not ours: status messages have up to 255 bytes.
+STRANGE_BYTES = 300
 # Type byte to the length of what follows the escape and the type: counter, signal, frame.
 _LENGTH = {0x31: 9, 0x32: 14, 0x33: 21}
 _LINE_MAX = 64
@@ -100,6 +102,7 @@ class Beast(_Modes):
     def __init__(self, *, via: str = "") -> None:
         super().__init__(via=via)
         self._rest = b""
+        self._strange = 0
 
     def push(self, data: bytes, now: float) -> None:
         """See Feed."""
@@ -117,6 +120,7 @@ class Beast(_Modes):
         at, end = 0, len(data)
         while True:
             start = data.find(ESCAPE, at)
+            self._skip((end if start < 0 else start) - at, found=start >= 0)
             if start < 0:
                 self._rest = b""
                 return
@@ -135,6 +139,14 @@ class Beast(_Modes):
             else:
                 break
         self._rest = data[start:]
+
+    def _skip(self, count: int, *, found: bool) -> None:
+        """Bytes that no message of ours has: so many without any escape are another protocol, and counted once."""
+        before, self._strange = self._strange, self._strange + count
+        if before <= STRANGE_BYTES < self._strange:
+            self.refused[Drop.SYNTAX] += 1
+        if found:
+            self._strange = 0
 
 
 def _unescaped(data: bytes, at: int, length: int) -> tuple[bytes, int, bool]:
