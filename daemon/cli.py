@@ -30,6 +30,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "inject": ("inject", "put an attack of the catalogue into a log"),
     "evaluate": ("evaluate", "how good alarms, controllers, trajectories and detectors are"),
     "detectors": ("detectors", "every detector with its parameters"),
+    "adapters": ("adapters", "every live source and file format that can be read"),
     "bench": ("bench", "measure speed and memory on this machine"),
 }
 

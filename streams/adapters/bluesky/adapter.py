@@ -87,8 +87,6 @@ class BlueSky(LineFeed):
     """The lines of one simulation; see adapters/base.py."""
 
     def __init__(self, *, via: str = "", times: Literal["arrival", "message"] = "message") -> None:
-        if find_spec("bluesky") is None:
-            raise ModuleNotFoundError("no BlueSky", name="bluesky-simulator")
         super().__init__(LINE_MAX)
         self.refused: Counter[str] = Counter()
         self.simt = 0.0
@@ -224,6 +222,7 @@ BLUESKY = AdapterDeclaration(
         b'"gs_ms": [230.0], "trk_deg": [90.0], "vs_ms": [0.0], "sel_alt_m": [9144.0]}\n',
         settings={"url": "bluesky:///scenario.scn"},
     ),
+    needs={"bluesky": "bluesky-simulator"},
     extra="watchkeeper[bluesky]",
     formats=(Format("bluesky", f"{__name__}:open_scenario", (".scn",)),),
 )

@@ -11,6 +11,7 @@ from watchkeeper.config.adapters.bluesky import BlueSky
 from watchkeeper.config.adapters.can import Can
 from watchkeeper.config.schema import DEFAULT
 from watchkeeper.daemon.intake.sources import LiveSource
+from watchkeeper.streams.adapters import catalog
 from watchkeeper.streams.adapters.bluesky import adapter as bluesky
 from watchkeeper.streams.logs.source import LogError, open_log
 
@@ -40,11 +41,15 @@ def test_a_file_says_what_reads_it(
 
 def test_a_scenario_and_a_live_source_say_it_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "x.scn").write_text("00:00:00.00>CRE A A320 1 2 3 FL300 280\n")
-    monkeypatch.setattr(bluesky, "find_spec", lambda _: None)
+    for module in (bluesky, catalog):
+        monkeypatch.setattr(module, "find_spec", lambda _: None)
     with pytest.raises(LogError, match=r"watchkeeper\[bluesky\]"):
         open_log(tmp_path / "x.scn")
     with pytest.raises(ModuleNotFoundError, match=r"watchkeeper\[bluesky\]"):
         LiveSource(BlueSky(url="bluesky:///"), DEFAULT, lambda *_: None)
+    with pytest.raises(ModuleNotFoundError, match=r"python-can.*watchkeeper\[can\]"):
+        LiveSource(Can(url="can://virtual/x"), DEFAULT, lambda *_: None)
+    monkeypatch.undo()
     monkeypatch.setitem(sys.modules, "cantools", None)
     with pytest.raises(ModuleNotFoundError, match=r"watchkeeper\[can\]"):
         LiveSource(Can(url="can://virtual/x"), DEFAULT, lambda *_: None)
