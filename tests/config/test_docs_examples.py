@@ -14,6 +14,8 @@ from where import DOCS
 BLOCKS = [
     pytest.param(block, id=f"{page.relative_to(DOCS)}-{i}")
     for page in sorted(DOCS.rglob("*.md"))
+    # the package that this page makes is installed by its own test
+    if page.name != "writing-an-adapter.md"
     for i, block in enumerate(re.findall(r"```toml\n(.*?)```", page.read_text(), re.DOTALL))
     # a mapping for CAN is a file of its own
     if not re.search(r"^dbc = ", block, re.MULTILINE)
