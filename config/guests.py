@@ -8,14 +8,27 @@ Catalogues call this when they find a component; nobody else needs to.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from importlib.metadata import entry_points
 from operator import attrgetter
 from typing import Any, Literal
 
 import msgspec
 
+from watchkeeper.config.installed import GuestError, installed
 from watchkeeper.config.schema import Config
 from watchkeeper.config.section import Extensible, Section, Setting, settings
+
+__all__ = [
+    "SECTIONS",
+    "SETTINGS",
+    "GuestError",
+    "add_section",
+    "build",
+    "default",
+    "load_guests",
+    "remove_section",
+    "section_of",
+    "values_of",
+]
 
 Place = Literal["detectors", "sinks"]
 
@@ -63,28 +76,19 @@ def section_of(config: Config, place: Place, name: str) -> Any:
     return found if found is not None else _guests[place][name]()
 
 
-class GuestError(Exception):
-    """A component of another package cannot be used; the message names the package and what is wrong."""
-
-    def __init__(self, group: str, name: str, package: str, problem: str) -> None:
-        super().__init__(f"{package}: its entry point {name!r} of the group {group} cannot be used: {problem}")
-        self.group, self.name, self.package, self.problem = group, name, package, problem
-
-
 _loaded: set[tuple[str, str, str]] = set()
 
 
 def load_guests(group: str, take: Callable[[Any], object]) -> None:
     """Hand each entry point of a group to `take`, once per process. GuestError: one cannot be loaded or taken."""
-    for point in entry_points(group=group):
-        mark = (group, point.name, point.value)
+    for component in installed(group):
+        mark = (group, component.name, component.package)
         if mark in _loaded:
             continue
         try:
-            take(point.load())
-        except Exception as error:  # whatever a stranger's module raises: half a component is none
-            package = point.dist.name if point.dist is not None else point.value
-            raise GuestError(group, point.name, package, f"{type(error).__name__}: {error}") from error
+            take(component.value)
+        except Exception as error:  # whatever a stranger's object makes us raise: half a component is none
+            raise component.refused(f"{type(error).__name__}: {error}") from error
         _loaded.add(mark)
 
 

@@ -12,6 +12,14 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
 
+class GuestError(Exception):
+    """A component of another package cannot be used; the message names the package and what is wrong."""
+
+    def __init__(self, group: str, name: str, package: str, problem: str) -> None:
+        super().__init__(f"{package}: its entry point {name!r} of the group {group} cannot be used: {problem}")
+        self.group, self.name, self.package, self.problem = group, name, package, problem
+
+
 @dataclass(frozen=True, slots=True)
 class Component:
     """One entry point: its group and name, the package that brings it with its version, and the object it names."""
@@ -21,27 +29,19 @@ class Component:
     package: str
     value: Any
 
-    def __str__(self) -> str:
-        return f"{self.group} entry point {self.name!r} of {self.package}"
-
-
-class InstalledError(Exception):
-    """A component that cannot be used; the message names its package and the reason."""
-
-    def __init__(self, component: Component, reason: str) -> None:
-        super().__init__(f"{component}: {reason}")
-        self.component = component
-        self.reason = reason
+    def refused(self, problem: str) -> GuestError:
+        """The error that says why it cannot be used."""
+        return GuestError(self.group, self.name, self.package, problem)
 
 
 @cache
 def installed(group: str) -> tuple[Component, ...]:
-    """The components of a group in the order of their names. Raises InstalledError."""
+    """The components of a group in the order of their names. Raises GuestError."""
     found: dict[str, Component] = {}
     for point in sorted(entry_points(group=group), key=lambda point: (point.name, point.value)):
         component = _load(point)
         if (other := found.setdefault(point.name, component)) is not component:
-            raise InstalledError(component, f"{other.package} has one of the same name")
+            raise component.refused(f"{other.package} has one of the same name")
     return tuple(found.values())
 
 
@@ -51,6 +51,5 @@ def _load(point: EntryPoint) -> Component:
         value = point.load()
     # whatever the code of somebody else runs into
     except Exception as error:
-        reason = f"cannot be loaded: {type(error).__name__}: {error}"
-        raise InstalledError(Component(point.group, point.name, package, None), reason) from error
+        raise GuestError(point.group, point.name, package, f"{type(error).__name__}: {error}") from error
     return Component(point.group, point.name, package, value)

@@ -24,7 +24,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from watchkeeper.config.guests import SECTIONS, SETTINGS, build
-from watchkeeper.config.installed import InstalledError
+from watchkeeper.config.installed import GuestError
 from watchkeeper.config.schema import Config
 from watchkeeper.config.section import Section, Setting, columns, spell, word_of
 from watchkeeper.config.topology import clashes_between
@@ -94,9 +94,8 @@ def load(
         for setting in SETTINGS.values():
             if setting.variants is not None:
                 setting.variants()
-    except InstalledError as error:
-        remedy = "a package that can be loaded; otherwise uninstall it"
-        raise ConfigError([Problem(str(error.component), "", "", error.reason, remedy)]) from error
+    except GuestError as error:
+        raise ConfigError([Problem(error.package, "", "", str(error), "a package that works, or none")]) from error
     found = _Found()
     path = path or (Path(env[ENV_FILE]) if env.get(ENV_FILE) else None)
     if path is not None:

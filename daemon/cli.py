@@ -15,7 +15,7 @@ from importlib import import_module
 from importlib.metadata import entry_points, version
 from types import ModuleType
 
-from watchkeeper.config.guests import GuestError
+from watchkeeper.config.installed import GuestError
 
 # Command to its module in daemon/commands/ and its line in the overview.
 COMMANDS: dict[str, tuple[str, str]] = {

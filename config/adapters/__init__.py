@@ -19,7 +19,7 @@ from watchkeeper.config.adapters.mavlink import Mavlink
 from watchkeeper.config.adapters.opensky import OpenSky
 from watchkeeper.config.adapters.readsb import Readsb
 from watchkeeper.config.adapters.sbs import Sbs
-from watchkeeper.config.installed import InstalledError, installed
+from watchkeeper.config.installed import installed
 from watchkeeper.config.section import columns
 
 # Entry points of this group name an AdapterDeclaration (streams/adapters/base.py).
@@ -29,19 +29,19 @@ BUILT_IN: tuple[type[Source], ...] = (Sbs, Beast, Avr, Readsb, OpenSky, Mavlink,
 
 @cache
 def source_types() -> Mapping[str, type[Source]]:
-    """Every type of live source by its name. Raises InstalledError for a package that cannot be used."""
+    """Every type of live source by its name. Raises GuestError for a package that cannot be used."""
     found: dict[str, type[Source]] = {type_of(section): section for section in BUILT_IN}
     for component in installed(GROUP):
         section = getattr(component.value, "settings", None)
         if section is None and hasattr(component.value, "formats"):
             continue  # it reads files only
         if not (isinstance(section, type) and issubclass(section, Source)):
-            raise InstalledError(component, "its settings are no subclass of watchkeeper.config.adapters.base.Source")
+            raise component.refused("its settings are no subclass of watchkeeper.config.adapters.base.Source")
         if (name := type_of(section)) in found:
-            raise InstalledError(component, f'there is another type of source called "{name}"')
+            raise component.refused(f'there is another type of source called "{name}"')
         try:
             columns(section)
         except TypeError as error:
-            raise InstalledError(component, f"its settings: {error}") from error
+            raise component.refused(f"its settings: {error}") from error
         found[name] = section
     return MappingProxyType(found)

@@ -14,7 +14,7 @@ from types import MappingProxyType
 
 from watchkeeper.config.adapters import GROUP, source_types
 from watchkeeper.config.adapters.base import Source
-from watchkeeper.config.installed import InstalledError, installed
+from watchkeeper.config.installed import installed
 from watchkeeper.streams.adapters.base import AdapterDeclaration, Feed, resolve
 from watchkeeper.streams.logs.base import Format
 
@@ -55,7 +55,7 @@ BUILT_IN: tuple[str, ...] = (
 
 @cache
 def discover() -> Mapping[str, AdapterDeclaration]:
-    """Every adapter by name. Raises InstalledError for a package whose adapter cannot be used."""
+    """Every adapter by name. Raises GuestError for a package whose adapter cannot be used."""
     found: dict[str, AdapterDeclaration] = {}
     for where in BUILT_IN:
         declaration: AdapterDeclaration = resolve(where)
@@ -63,13 +63,13 @@ def discover() -> Mapping[str, AdapterDeclaration]:
     for component in installed(GROUP):
         guest = component.value
         if not isinstance(guest, AdapterDeclaration):
-            raise InstalledError(component, f"expected an AdapterDeclaration, got a {type(guest).__name__}")
+            raise component.refused(f"expected an AdapterDeclaration, got a {type(guest).__name__}")
         if guest.name in found:
-            raise InstalledError(component, f'there is another adapter called "{guest.name}"')
+            raise component.refused(f'there is another adapter called "{guest.name}"')
         known = [known for declaration in found.values() for known in declaration.formats]
         for new in guest.formats:
             if other := _hidden_by(new, known):
-                raise InstalledError(component, f"its files {new.name!r} would be read as {other.name!r}; see `holds`")
+                raise component.refused(f"its files {new.name!r} would be read as {other.name!r}; see `holds`")
         found[guest.name] = guest
     source_types()  # the configuration knows the same packages, and finds what is wrong with their settings
     return MappingProxyType(found)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import itertools
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from watchkeeper.config.installed import InstalledError
+from watchkeeper.config.installed import GuestError
+from watchkeeper.daemon.cli import main
 from watchkeeper.streams.adapters.catalog import discover, formats
 from watchkeeper.streams.logs import source
 from watchkeeper.streams.logs.base import LogError
@@ -140,7 +142,7 @@ def test_a_format_that_looks_into_the_file_comes_before_one_that_does_not(
         (4, guest(format_="csv"), "mine", "would be read as 'csv'"),
         (5, guest(name="sbs"), "mine", 'there is another adapter called "sbs"'),
         (6, guest(), "nothing", "expected an AdapterDeclaration, got a int"),
-        (7, guest().replace("help=", "helps="), "mine", "cannot be loaded: TypeError"),
+        (7, guest().replace("help=", "helps="), "mine", "TypeError"),
         (8, NEITHER, "mine", "neither a live source nor files"),
     ],
 )
@@ -149,7 +151,19 @@ def test_a_package_that_cannot_be_used_stops_every_reading_and_is_named(
 ) -> None:
     install(tmp_path, monkeypatch, f"wk-bad-{number}", code, "watchkeeper.adapters", bad=attribute)
     (tmp_path / "x.csv").write_text("id,t,lat,lon\n")
-    with pytest.raises(InstalledError) as refused:
+    with pytest.raises(GuestError) as refused:
         open_log(tmp_path / "x.csv")
-    assert f"watchkeeper.adapters entry point 'bad' of wk-bad-{number} 1.0: " in str(refused.value)
+    assert f"wk-bad-{number} 1.0: its entry point 'bad' of the group watchkeeper.adapters" in str(refused.value)
     assert reason in str(refused.value)
+
+
+def test_every_command_says_in_one_line_which_package_is_broken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    install(tmp_path, monkeypatch, "wk-torn", "import no_such_thing", "watchkeeper.adapters", torn="mine")
+    (tmp_path / "x.csv").write_text("id,t,lat,lon\n")
+    for words in (["info", str(tmp_path / "x.csv")], ["adapters", "--help"], ["check-config"], ["run"]):
+        assert main(words) == os.EX_CONFIG
+        [line] = capsys.readouterr().err.splitlines()
+        assert line.startswith("watchkeeper: wk-torn 1.0: its entry point 'torn'")
+        assert "No module named 'no_such_thing'" in line
