@@ -31,6 +31,7 @@ from watchkeeper.daemon.intake.sources import LiveSource
 from watchkeeper.streams.codec.decode import Decoder
 from watchkeeper.streams.messages import COLUMN, Kind
 
+from guest_package import install, look_again
 from where import SAMPLES
 
 # reconnects at once: nobody is there who could be stormed
@@ -260,3 +261,53 @@ def test_a_vehicle_over_udp_and_over_a_cable() -> None:
     asyncio.run(heard_over(f"serial://{os.ttyname(theirs)}?baud=115200", lambda data: os.write(ours, data)))
     os.close(ours)
     os.close(theirs)
+
+
+# -- an adapter of another package that starts a program -------------------------------------------------------------
+
+PROGRAM = '''
+import sys
+from typing import Annotated
+
+from watchkeeper.config.adapters.base import Source
+from watchkeeper.config.section import text
+from watchkeeper.streams.adapters.base import AdapterDeclaration, Sample, Way
+
+LINE = "MSG,3,1,1,4CA7B3,1,2024/03/01,12:00:00.500,2024/03/01,12:00:00.500,,35000,,,50.5,-0.5,,,0,0,0,0"
+
+
+class Settings(Source, frozen=True, kw_only=True, tag="program"):
+    """A program that prints lines."""
+
+    url: Annotated[str, text("what it says last", pattern="^program://", form="program://WORD")]
+
+
+def command(source):
+    return [sys.executable, "-c", f"import sys; print({LINE!r}); sys.exit({source.url!r})"]
+
+
+ADAPTER = AdapterDeclaration(
+    name="program", help="a program", docs="https://example.org", settings=Settings, ways=(Way.PROCESS,),
+    feed="watchkeeper.streams.adapters.receivers.sbs:Sbs", command=f"{__name__}:command",
+    sample=Sample(data=LINE.encode() + b"\\n", settings={"url": "program://x"}),
+)
+'''
+
+
+def test_a_program_is_read_and_started_again_and_its_last_words_are_logged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    install(tmp_path, monkeypatch, "wk-program", PROGRAM, "watchkeeper.adapters", program="ADAPTER")
+
+    async def scenario() -> None:
+        async with listening(source_types()["program"](url="program://goodbye")) as (live, heard):
+            await until(lambda: len(heard.places) >= 2)
+            assert heard.places[0][:3] == ("4ca7b3", 50.5, -0.5)
+            assert live.samples >= 2
+
+    try:
+        asyncio.run(scenario())
+    finally:
+        look_again()
+    lost = [record for record in caplog.records if record.message == "source lost"]
+    assert "program://goodbye" in str(lost[0].__dict__)
