@@ -211,7 +211,7 @@ def open_scenario(path: Path) -> ScenarioLog:
 BLUESKY = AdapterDeclaration(
     name="bluesky",
     help="the air traffic simulator BlueSky, live, and its scenarios",
-    docs="adapters/beside-bluesky.md",
+    docs="adapters/bluesky.md",
     settings=Settings,
     feed=f"{__name__}:BlueSky",
     takes=("via", "times"),
