@@ -1,8 +1,9 @@
 """Checks that every file stands where a newcomer looks for it. Run by `make check`: `python -m tools.rooms`.
 
 Rules, as CONTRIBUTING.md has them:
-- room: a module that exactly one module imports lives in that module's folder or below it, unless it is the door of its
-  own room: it imports modules of its own folder, or names one of them in a string, as for a process that it starts.
+- room: a module that exactly one module imports lives in that module's folder or below it, or in a folder with that
+  module's name (daemon/replay/ for daemon/commands/replay.py), unless it is the door of its own room: it imports
+  modules of its own folder, or names one of them in a string, as for a process that it starts.
 - size: a folder has at most MOST_MODULES modules.
 - folder: a folder with modules has an `__init__.py` whose docstring says what belongs there.
 - path: see paths.py.
@@ -21,7 +22,7 @@ import grimp
 
 from tools.paths import missing_paths
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = "watchkeeper"
 MOST_MODULES = 20
 
@@ -60,14 +61,16 @@ def misplaced_modules(root: Path) -> Iterator[str]:
         path = _file(root, module)
         if len(importers) != 1 or path.name == "__init__.py":
             continue
-        importer = _file(root, *importers)
+        (importer,) = importers
+        user = _file(root, importer)
+        home = importer if user.name == "__init__.py" else importer.rpartition(".")[0]
         used = graph.find_modules_directly_imported_by(module) | _named(path, graph.modules)
         is_door = any(other.startswith(module.rpartition(".")[0] + ".") for other in used - {module})
-        if not path.is_relative_to(importer.parent) and not is_door:
-            home = importer.parent.relative_to(root)
+        at_home = module.startswith(f"{home}.") or path.parent.name == user.stem
+        if not at_home and not is_door:
             yield (
-                f"{path.relative_to(root)}: room: only {importer.relative_to(root)} imports it; move it to {home}/, "
-                "or let it be the door of its folder"
+                f"{path.relative_to(root)}: room: only {user.relative_to(root)} imports it; move it to "
+                f"{user.parent.relative_to(root)}/, or let it be the door of its folder"
             )
 
 
@@ -79,9 +82,9 @@ def _named(path: Path, modules: set[str]) -> set[str]:
 
 def _file(root: Path, module: str) -> Path:
     """The file of a module, by its place at the root."""
-    parts = module.split(".")[1:]
-    path = root.joinpath(*parts) if parts else root / "src" / PACKAGE
-    return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+    path = root.joinpath("src", *module.split("."))
+    path = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+    return path.resolve()
 
 
 def violations(root: Path) -> list[str]:
