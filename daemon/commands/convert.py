@@ -7,8 +7,8 @@ import math
 import sys
 from pathlib import Path
 
-from watchkeeper.daemon.commands.exits import exits, fail
-from watchkeeper.daemon.commands.progress import shown
+from watchkeeper.streams.logs.exits import exits, fail
+from watchkeeper.streams.logs.progress import shown
 from watchkeeper.streams.logs.source import open_log
 from watchkeeper.streams.logs.wklog import LogWriter
 

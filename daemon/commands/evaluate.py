@@ -10,8 +10,8 @@ from __future__ import annotations
 import argparse
 from importlib import import_module
 
-from watchkeeper.daemon.commands.exits import exits
-from watchkeeper.daemon.commands.progress import shown
+from watchkeeper.streams.logs.exits import exits
+from watchkeeper.streams.logs.progress import shown
 
 HELP = "Measure how good alarms, controllers, trajectories and detectors are."
 EXAMPLES = """examples:

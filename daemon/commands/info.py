@@ -14,10 +14,10 @@ import numpy as np
 from rich.console import Console
 from rich.table import Column, Table
 
-from watchkeeper.daemon.commands.exits import exits
-from watchkeeper.daemon.commands.progress import shown
 from watchkeeper.daemon.outputs.terminal import clock
 from watchkeeper.streams.batch import Columns
+from watchkeeper.streams.logs.exits import exits
+from watchkeeper.streams.logs.progress import shown
 from watchkeeper.streams.logs.source import Source, open_log
 from watchkeeper.streams.messages import FIELDS, Kind
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 import argparse
 from importlib import import_module
 
-from watchkeeper.daemon.commands.exits import exits
-from watchkeeper.daemon.commands.progress import shown
+from watchkeeper.streams.logs.exits import exits
+from watchkeeper.streams.logs.progress import shown
 
 HELP = "Put an attack or a fault into a log. The same seed gives the same bytes; OUT.truth.json says what and when."
 EXAMPLES = """\

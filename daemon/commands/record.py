@@ -17,10 +17,10 @@ from watchkeeper.config.schema import Config
 from watchkeeper.daemon import logs
 from watchkeeper.daemon.background import end
 from watchkeeper.daemon.commands.arguments import mqtt_url
-from watchkeeper.daemon.commands.exits import exits, fail
 from watchkeeper.daemon.replay.publish import guest
 from watchkeeper.streams.codec.decode import Decoder
 from watchkeeper.streams.linkmeter import LinkMeter
+from watchkeeper.streams.logs.exits import exits, fail
 from watchkeeper.streams.logs.wklog import LogWriter
 from watchkeeper.streams.mqtt.transport import make_transport
 

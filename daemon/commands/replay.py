@@ -19,11 +19,11 @@ from rich.console import Console
 from watchkeeper.config.loader import ENV_FILE, load
 from watchkeeper.config.schema import Config
 from watchkeeper.daemon.commands.arguments import mqtt_url, port, positive, speed
-from watchkeeper.daemon.commands.exits import INTERRUPTED, exits, fail
-from watchkeeper.daemon.commands.progress import shown
 from watchkeeper.daemon.outputs.terminal import line_of
 from watchkeeper.detectors.alarms.events import UPDATED, AlarmEvent, encode_event
+from watchkeeper.streams.logs.exits import INTERRUPTED, exits, fail
 from watchkeeper.streams.logs.pacing import Pacer, SystemClock, paced
+from watchkeeper.streams.logs.progress import shown
 from watchkeeper.streams.logs.source import Source, open_log, read_logs
 
 HELP = "Run recorded logs (.wklog, .csv, .csv.gz) through the pipeline, or publish their samples to a broker."
@@ -96,7 +96,7 @@ def _publish(args: argparse.Namespace, config: Config, sources: Sequence[Source]
 def _judge(args: argparse.Namespace, config: Config, sources: Sequence[Source]) -> int:
     # here, not above: the numeric libraries take a second, which a wrong argument need not wait for
     from watchkeeper.daemon.replay.page import show  # noqa: PLC0415
-    from watchkeeper.daemon.replay.replay import Replay  # noqa: PLC0415
+    from watchkeeper.detectors.engine.replay import Replay  # noqa: PLC0415
     from watchkeeper.detectors.engine.warmup import warm_up  # noqa: PLC0415
 
     warm_up(config)

@@ -13,7 +13,7 @@ import msgspec
 
 from watchkeeper.config.loader import load
 from watchkeeper.daemon.commands.arguments import mqtt_url, positive, speed
-from watchkeeper.daemon.commands.exits import exits, fail
+from watchkeeper.streams.logs.exits import exits, fail
 from watchkeeper.streams.logs.pacing import Pacer, SystemClock
 from watchkeeper.streams.logs.wklog import LogWriter
 from watchkeeper.streams.simulate import SCENARIOS, Simulation, simulate

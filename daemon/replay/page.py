@@ -20,7 +20,7 @@ import msgspec
 from watchkeeper.daemon.background import end
 from watchkeeper.daemon.http.server import Site
 from watchkeeper.daemon.live.view import Live, Totals
-from watchkeeper.daemon.replay.replay import Replay
+from watchkeeper.detectors.engine.replay import Replay
 from watchkeeper.streams.batch import Batch
 from watchkeeper.streams.logs.pacing import Pacer, groups
 

@@ -14,9 +14,9 @@ import pytest
 
 from watchkeeper.config.loader import load
 from watchkeeper.daemon.cli import main
-from watchkeeper.daemon.replay.replay import Replay
 from watchkeeper.detectors.alarms.events import encode_event
 from watchkeeper.detectors.catalog import REGISTRY
+from watchkeeper.detectors.engine.replay import Replay
 from watchkeeper.streams.batch import Batch
 from watchkeeper.streams.logs.pacing import Pacer, paced
 from watchkeeper.streams.logs.source import Source, open_log, read_logs

@@ -10,8 +10,8 @@ import pytest
 from watchkeeper.config.loader import load
 from watchkeeper.daemon.commands.record import Recording
 from watchkeeper.daemon.replay.publish import publish
-from watchkeeper.daemon.replay.replay import Replay
 from watchkeeper.detectors.alarms.events import encode_event
+from watchkeeper.detectors.engine.replay import Replay
 from watchkeeper.streams.logs.pacing import Pacer, SystemClock, paced
 from watchkeeper.streams.logs.source import open_log, read_logs
 from watchkeeper.streams.logs.wklog import LogWriter

@@ -10,9 +10,9 @@ import pytest
 
 from watchkeeper.config.schema import DEFAULT, Config
 from watchkeeper.config.topology import DeclaredVehicles, Topology
-from watchkeeper.daemon.replay.replay import Replay
 from watchkeeper.detectors.alarms.events import AlarmEvent
 from watchkeeper.detectors.engine.pipeline import Pipeline
+from watchkeeper.detectors.engine.replay import Replay
 from watchkeeper.streams.batch import Batch
 from watchkeeper.streams.logs.chunks import rechunk
 from watchkeeper.streams.messages import Kind

@@ -17,10 +17,10 @@ from scipy.stats import binomtest
 from watchkeeper.config.detectors.debounce import Debounce
 from watchkeeper.config.schema import DEFAULT
 from watchkeeper.daemon.cli import main
-from watchkeeper.daemon.replay.replay import Replay
 from watchkeeper.detectors.alarms.events import AlarmEvent
 from watchkeeper.detectors.base import Evidence, Window
 from watchkeeper.detectors.engine.pipeline import Pipeline
+from watchkeeper.detectors.engine.replay import Replay
 from watchkeeper.detectors.fleet.fleet import Samples
 from watchkeeper.evaluation.alarms.command import Evaluation, alarms_of, evaluate
 from watchkeeper.evaluation.alarms.flights import Reports
