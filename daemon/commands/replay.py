@@ -96,6 +96,7 @@ def _publish(args: argparse.Namespace, config: Config, sources: Sequence[Source]
 def _judge(args: argparse.Namespace, config: Config, sources: Sequence[Source]) -> int:
     # here, not above: the numeric libraries take a second, which a wrong argument need not wait for
     from watchkeeper.daemon.replay.page import show  # noqa: PLC0415
+    from watchkeeper.daemon.replay.trace import Trace  # noqa: PLC0415
     from watchkeeper.detectors.engine.replay import Replay  # noqa: PLC0415
     from watchkeeper.detectors.engine.warmup import warm_up  # noqa: PLC0415
 
@@ -103,8 +104,9 @@ def _judge(args: argparse.Namespace, config: Config, sources: Sequence[Source]) 
     interrupted = False
     with ExitStack() as stack:
         on_event = stack.enter_context(_alarm_sink(args.alarms))
-        trace = stack.enter_context(_output(args.trace)) if args.trace else None
-        replay = Replay(config, on_event, trace)
+        replay = Replay(config, on_event)
+        if args.trace:
+            replay.watchers.append(Trace(stack.enter_context(_output(args.trace)), replay.pipeline))
         batches = read_logs(sources, chunk=args.chunk, start=args.start, stop=args.stop)
         batches = shown(batches, sources, "replaying", hidden=args.alarms is None and sys.stdout.isatty())
         began_s, began_cpu_s = time.perf_counter(), time.process_time()
@@ -119,7 +121,9 @@ def _judge(args: argparse.Namespace, config: Config, sources: Sequence[Source]) 
         except KeyboardInterrupt:
             interrupted = True
         wall_s, cpu_s = time.perf_counter() - began_s, time.process_time() - began_cpu_s
-    summary: dict[str, Any] = replay.summary(sources) | ({"interrupted": True} if interrupted else {})
+    summary: dict[str, Any] = {"inputs": _inputs(sources)} | replay.summary()
+    if interrupted:
+        summary["interrupted"] = True
     total = sum(summary["samples"].values())
     if args.timing:
         summary["timing"] = {
@@ -140,6 +144,11 @@ def _judge(args: argparse.Namespace, config: Config, sources: Sequence[Source]) 
         file=sys.stderr,
     )
     return INTERRUPTED if interrupted else 0
+
+
+def _inputs(sources: Sequence[Source]) -> list[dict[str, Any]]:
+    infos = [source.info() for source in sources]
+    return [{"path": str(i.path), "format": i.format, "bad_rows": i.bad_rows, "problems": i.problems} for i in infos]
 
 
 def _warn(sources: Sequence[Source]) -> None:

@@ -6,12 +6,15 @@ installation takes long.
 
 from __future__ import annotations
 
+from collections import deque
+
 import msgspec
 import numpy as np
 
 from watchkeeper.config.guests import section_of
 from watchkeeper.config.schema import Config
 from watchkeeper.detectors.engine.pipeline import Pipeline
+from watchkeeper.detectors.engine.replay import events_of
 from watchkeeper.streams.batch import Batch, columns_of
 from watchkeeper.streams.messages import FIELDS, Kind
 
@@ -27,11 +30,8 @@ def warm_up(config: Config) -> None:
     looks = {d.looks_every_s(section_of(config, "detectors", d.name)) for d in declared}
     # a detector that looks once per step must see one end
     for every_s in sorted(looks - {0.0}) or [0.0]:
-        pipeline = Pipeline(scratch)
         first_s = max(1.0, float(int(every_s) - SECONDS // 2))
-        for second in range(SECONDS):
-            pipeline.feed(_second(first_s + second))
-        pipeline.finish()
+        deque(events_of(Pipeline(scratch), map(_second, first_s + np.arange(SECONDS))), maxlen=0)
 
 
 def _second(t0: float) -> Batch:

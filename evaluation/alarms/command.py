@@ -23,6 +23,7 @@ from watchkeeper.config.schema import Config
 from watchkeeper.detectors.alarms.events import CLEARED, RAISED, AlarmEvent
 from watchkeeper.detectors.base import SEVERITIES
 from watchkeeper.detectors.engine.pipeline import Pipeline
+from watchkeeper.detectors.engine.replay import events_of
 from watchkeeper.evaluation.alarms.curve import Curve, trade_off
 from watchkeeper.evaluation.alarms.flights import Reports
 from watchkeeper.evaluation.alarms.rebounce import EvidenceLog
@@ -123,10 +124,7 @@ def evaluate(batches: Iterable[Batch], config: Config, *, min_alt_ft: float = 0.
     pipeline = Pipeline(
         config, on_evidence=(lambda window, found: log.tick(window, found, pipeline.fleet.ids)) if curve else None
     )
-    events: list[AlarmEvent] = []
-    for batch in reports.passing(batches):
-        events += pipeline.feed(batch)
-    events += pipeline.finish()
+    events = list(events_of(pipeline, reports.passing(batches)))
     sky = reports.sky(min_gs_kt=c.min_gs_kt)
     truth = Truth(sky, losses(sky, c.separation_nm, c.vertical_ft, c.zones), c.horizon_s)
     alarm_verdicts, loss_verdicts = judge(alarms_of(events), truth)

@@ -19,6 +19,7 @@ import numpy as np
 from watchkeeper.config.schema import DEFAULT
 from watchkeeper.detectors.alarms.events import CLEARED, AlarmEvent
 from watchkeeper.detectors.engine.pipeline import Pipeline
+from watchkeeper.detectors.engine.replay import events_of
 from watchkeeper.detectors.incidents.declaration import INCIDENT
 from watchkeeper.detectors.incidents.faults import FAULT_TYPES, Form, Hypothesis, forms_at
 from watchkeeper.detectors.incidents.tools import COST, Tool
@@ -112,11 +113,8 @@ def _answers(diagnosis: dict[str, Any]) -> list[tuple[str, str]]:
 
 def run(source: NetworkSource, seconds: float) -> list[AlarmEvent]:
     """All events of a pipeline over this telemetry."""
-    pipeline = Pipeline(DEFAULT)
-    events: list[AlarmEvent] = []
-    for batch in network_batches(source, seconds):
-        events += pipeline.feed(batch)
-    return events
+    # the answer counts that stands when the time is up: nothing is asked after the last sample
+    return list(events_of(Pipeline(DEFAULT), network_batches(source, seconds), finish=False))
 
 
 def judge(

@@ -18,9 +18,10 @@ import msgspec
 import numpy as np
 
 from watchkeeper.config.schema import Config
-from watchkeeper.detectors.alarms.events import CLEARED, RAISED, AlarmEvent
+from watchkeeper.detectors.alarms.events import CLEARED, RAISED
 from watchkeeper.detectors.base import Evidence, Window
 from watchkeeper.detectors.engine.pipeline import Pipeline
+from watchkeeper.detectors.engine.replay import events_of
 from watchkeeper.evaluation.protocol.feed import Variant, batches
 from watchkeeper.streams.batch import F8, I4, I8, Batch, Bool
 
@@ -62,11 +63,8 @@ def run(
     listener = _Listener(len(variants), channels)
     pipeline = Pipeline(_only(config, len(variants)), on_evidence=listener.hear)
     listener.slot_of = pipeline.fleet.slot_of
-    events: list[AlarmEvent] = []
     slices = batches(variants, strict=strict)
-    for batch in through(slices, sum(v.samples for v in variants)) if through else slices:
-        events += pipeline.feed(batch)
-    events += pipeline.finish()
+    events = list(events_of(pipeline, through(slices, sum(v.samples for v in variants)) if through else slices))
     refused = {key: n for key, n in pipeline.drops.items() if n}
     if any(reason in ("late", "time_jump", "fleet_full", "queue_full") for _, reason in refused):
         raise ProtocolError(f"the pipeline dropped samples that it should have seen: {refused}")

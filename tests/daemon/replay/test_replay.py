@@ -14,6 +14,7 @@ import pytest
 
 from watchkeeper.config.loader import load
 from watchkeeper.daemon.cli import main
+from watchkeeper.daemon.replay.trace import Trace
 from watchkeeper.detectors.alarms.events import encode_event
 from watchkeeper.detectors.catalog import REGISTRY
 from watchkeeper.detectors.engine.replay import Replay
@@ -52,7 +53,8 @@ def replayed(*logs: Path, speed: float = math.inf, chunk: int | None = None, tra
     """The alarm lines of a replay, paced by a stepped clock."""
     lines: list[bytes] = []
     with (trace or Path(os.devnull)).open("wb") as file:
-        replay = Replay(CONFIG, lambda event: lines.append(encode_event(event) + b"\n"), file)
+        replay = Replay(CONFIG, lambda event: lines.append(encode_event(event) + b"\n"))
+        replay.watchers.append(Trace(file, replay.pipeline))
         sources = [open_log(log) for log in logs]
         replay.run(paced(read_logs(sources, chunk=chunk), Pacer(speed, SteppedClock(), max_gap_s=600.0)))
     return b"".join(lines)

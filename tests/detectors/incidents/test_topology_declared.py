@@ -127,13 +127,13 @@ def test_what_is_heard_is_believed_over_what_is_declared_and_counted() -> None:
 def test_the_summary_of_a_replay_lists_who_is_expected_and_what_became_of_them() -> None:
     replay = Replay(declaring(DeclaredVehicles(names=("quad-1", "ghost"), gateway="gw-2")), lambda _event: None)
     replay.run(batches(seconds=8.0))
-    assert replay.summary([])["topology"] == [
+    assert replay.summary()["topology"] == [
         {"vehicle": "ghost", "behind": "gw-2", "state": "never heard", "declared": "gw-2"},
         {"vehicle": "quad-1", "behind": "gw-1", "state": "heard", "declared": "gw-2"},
         {"vehicle": "quad-3", "behind": "gw-1", "state": "heard", "declared": "no"},
         *({"vehicle": v, "behind": "gw-2", "state": "heard", "declared": "no"} for v in ("wing-2", "wing-4")),
     ]
-    assert "topology" not in Replay(DEFAULT, lambda _event: None).summary([])
+    assert "topology" not in Replay(DEFAULT, lambda _event: None).summary()
 
 
 def test_zero_seconds_to_wait_means_forever() -> None:
