@@ -1,8 +1,7 @@
 """`watchkeeper evaluate NAME …`: how good alarms, controllers, trajectories and detectors are, measured offline.
 
-An evaluation NAME is evaluation/NAME/command.py with HELP, EXAMPLES, add_arguments(parser) and main(args, shown) ->
-int; `shown` puts a progress bar around the reading of logs. They are loaded by name, because the daemon and the
-evaluation do not depend on each other.
+An evaluation NAME is evaluation/NAME/command.py with HELP, EXAMPLES, add_arguments(parser) and main(args) -> int.
+They are loaded by name, because the daemon and the evaluation do not depend on each other.
 """
 
 from __future__ import annotations
@@ -11,7 +10,6 @@ import argparse
 from importlib import import_module
 
 from watchkeeper.streams.logs.exits import exits
-from watchkeeper.streams.logs.progress import shown
 
 HELP = "Measure how good alarms, controllers, trajectories and detectors are."
 EXAMPLES = """examples:
@@ -63,4 +61,4 @@ def main(args: argparse.Namespace) -> int:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     module.add_arguments(parser)
-    return exits(lambda parsed: int(module.main(parsed, shown)))(parser.parse_args(args.rest))
+    return exits(lambda parsed: int(module.main(parsed)))(parser.parse_args(args.rest))

@@ -10,7 +10,6 @@ import argparse
 from importlib import import_module
 
 from watchkeeper.streams.logs.exits import exits
-from watchkeeper.streams.logs.progress import shown
 
 HELP = "Put an attack or a fault into a log. The same seed gives the same bytes; OUT.truth.json says what and when."
 EXAMPLES = """\
@@ -32,4 +31,4 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 @exits
 def main(args: argparse.Namespace) -> int:
     """Inject; the exit code."""
-    return int(import_module("watchkeeper.evaluation.attacks.command").main(args, shown))
+    return int(import_module("watchkeeper.evaluation.attacks.command").main(args))

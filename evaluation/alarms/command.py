@@ -12,7 +12,7 @@ import importlib.util
 import math
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +32,8 @@ from watchkeeper.evaluation.alarms.truth import losses
 from watchkeeper.evaluation.alarms.verdicts import Alarm, AlarmVerdict, Figures, LossVerdict, Truth, figures, judge
 from watchkeeper.evaluation.shared.output import write_json
 from watchkeeper.streams.batch import Batch
+from watchkeeper.streams.logs.exits import fail
+from watchkeeper.streams.logs.progress import shown
 from watchkeeper.streams.logs.source import Source, open_log, read_logs
 
 HELP = """\
@@ -49,8 +51,6 @@ exit codes: 0 good, 1 failed, 2 usage, 78 bad configuration
 
 KIND = "conflict"
 PLOT_ENDINGS = (".png", ".svg", ".pdf")
-# Shows progress: (batches, sources, what is being done, hidden=) -> the same batches.
-Shown = Callable[..., Iterator[Batch]]
 
 
 class Evaluation(msgspec.Struct, frozen=True):
@@ -86,14 +86,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--quiet", action="store_true", help="no progress bar and no remarks about the logs")
 
 
-def main(args: argparse.Namespace, shown: Shown) -> int:
+def main(args: argparse.Namespace) -> int:
     """Evaluate; the exit code."""
     if args.plot and importlib.util.find_spec("matplotlib") is None:
         # before the work, not after it
-        return _fail('--plot needs matplotlib: pip install "watchkeeper[plots]"')
+        return fail('--plot needs matplotlib: pip install "watchkeeper[plots]"')
     config = load(args.config, overrides={"profile": args.profile} if args.profile else None)
     if not config.detectors.conflict.enabled:
-        return _fail("detectors.conflict.enabled is false: there are no alarms to evaluate")
+        return fail("detectors.conflict.enabled is false: there are no alarms to evaluate")
     sources = [open_log(path) for path in args.logs]
     batches = shown(read_logs(sources), sources, "evaluating", hidden=args.quiet)
     result = evaluate(batches, config, min_alt_ft=args.min_alt_ft, curve=args.curve or args.plot is not None)
@@ -101,7 +101,7 @@ def main(args: argparse.Namespace, shown: Shown) -> int:
         _warn(sources)
     if not result.aircraft:
         above = f" at or above {args.min_alt_ft:g} ft" if args.min_alt_ft else ""
-        return _fail(f"no ADS-B samples{above} in {', '.join(map(str, args.logs))}")
+        return fail(f"no ADS-B samples{above} in {', '.join(map(str, args.logs))}")
     if args.out:
         write_json(args.out, as_json(result))
     if str(args.out) != "-":
@@ -204,11 +204,6 @@ def _plot_file(word: str) -> Path:
     if not word.lower().endswith(PLOT_ENDINGS):
         raise argparse.ArgumentTypeError(f"{word!r}: expected a name that ends in {', '.join(PLOT_ENDINGS)}")
     return Path(word)
-
-
-def _fail(problem: str) -> int:
-    print(f"watchkeeper: {problem}", file=sys.stderr)
-    return 1
 
 
 def _warn(sources: Sequence[Source]) -> None:

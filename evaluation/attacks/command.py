@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +18,10 @@ import numpy as np
 from watchkeeper.evaluation.attacks.catalogue import AttackError, Injection, catalogue, inject
 from watchkeeper.evaluation.attacks.flight import SENSORS, flights_of
 from watchkeeper.streams.batch import Batch, Columns
+from watchkeeper.streams.logs.progress import shown
 from watchkeeper.streams.logs.source import open_log
 from watchkeeper.streams.logs.wklog import LogWriter
 from watchkeeper.streams.messages import Kind
-
-Shown = Callable[..., Iterator[Batch]]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -37,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=int, metavar="N", help="another seed is another onset and direction")
 
 
-def main(args: argparse.Namespace, shown: Shown) -> int:
+def main(args: argparse.Namespace) -> int:
     """Inject; the exit code."""
     if args.attack == "list":
         print(listing())

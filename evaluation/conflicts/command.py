@@ -10,7 +10,6 @@ import argparse
 import importlib.util
 import math
 import sys
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -72,7 +71,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--quiet", action="store_true", help="no progress bar and no remarks about recordings")
 
 
-def main(args: argparse.Namespace, shown: Callable[..., Any]) -> int:  # noqa: ARG001 - the bar for logs; ours counts
+def main(args: argparse.Namespace) -> int:
     """Evaluate; the exit code."""
     if args.report and importlib.util.find_spec("matplotlib") is None:
         # before the work, not after it

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
-import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +20,7 @@ from watchkeeper.evaluation.diagnosis.streamed import StreamedTask, figures, str
 from watchkeeper.evaluation.shared.counted import counted
 from watchkeeper.evaluation.shared.html import Table
 from watchkeeper.evaluation.shared.output import write_json
+from watchkeeper.streams.logs.exits import fail
 
 HELP = """\
 Play troubleshooting episodes on simulated telemetry networks (4 to 200 devices, one fault each) with our diagnoser and
@@ -60,26 +59,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--quiet", action="store_true", help="no progress bar")
 
 
-def main(args: argparse.Namespace, shown: Callable[..., Any]) -> int:  # noqa: ARG001 - the bar for logs; ours counts
+def main(args: argparse.Namespace) -> int:
     """Play; the exit code."""
     if (args.plot or args.report) and importlib.util.find_spec("matplotlib") is None:
-        return _fail('--plot and --report need matplotlib: pip install "watchkeeper[plots]"')
+        return fail('--plot and --report need matplotlib: pip install "watchkeeper[plots]"')
     args.episodes = args.episodes or (STREAMED_EPISODES if args.streamed else EPISODES)
     if args.no_port_reports and not args.streamed:
-        return _fail("--no-port-reports: only with --streamed", 2)
+        return fail("--no-port-reports: only with --streamed", 2)
     if args.streamed:
         return _streamed(args)
     if importlib.util.find_spec("gymnasium") is None:
-        return _fail('evaluate diagnosis needs gymnasium: pip install "watchkeeper[gym]"')
+        return fail('evaluate diagnosis needs gymnasium: pip install "watchkeeper[gym]"')
     from watchkeeper.evaluation.diagnosis.network import SIZE_MAX, SIZE_MIN  # noqa: PLC0415
     from watchkeeper.evaluation.diagnosis.play import AGENTS, Task, play  # noqa: PLC0415
 
     low, high = args.devices
     if not SIZE_MIN <= low <= high <= SIZE_MAX:
-        return _fail(f"--devices {low} {high}: expected {SIZE_MIN} <= MIN <= MAX <= {SIZE_MAX}", 2)
+        return fail(f"--devices {low} {high}: expected {SIZE_MIN} <= MIN <= MAX <= {SIZE_MAX}", 2)
     names = [name.strip() for name in args.agents.split(",")] if args.agents else list(AGENTS)
     if unknown := [name for name in names if name not in AGENTS]:
-        return _fail(f"--agents: {unknown[0]!r} is none of {', '.join(AGENTS)}", 2)
+        return fail(f"--agents: {unknown[0]!r} is none of {', '.join(AGENTS)}", 2)
     tasks = [Task(name, args.seed, i, low, high) for name in names for i in range(args.episodes)]
     played = counted(play, tasks, "diagnosing", jobs=args.jobs, hidden=args.quiet)
     _tell(args, names, played)
@@ -141,8 +140,3 @@ def _whole(word: str) -> int:
     if not word.isdecimal() or int(word) < 1:
         raise argparse.ArgumentTypeError(f"{word!r}: expected a whole number from 1")
     return int(word)
-
-
-def _fail(problem: str, code: int = 1) -> int:
-    print(f"watchkeeper: {problem}", file=sys.stderr)
-    return code

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import msgspec
@@ -19,7 +18,6 @@ from watchkeeper.evaluation.leakage.features import feature_leaks
 from watchkeeper.evaluation.leakage.flights import split_leaks
 from watchkeeper.evaluation.protocol.features import PROFILES
 from watchkeeper.evaluation.protocol.splits import check_recipes, read_splits, simulated
-from watchkeeper.streams.batch import Batch
 
 HELP = "Look for leaks: a flight in two splits, a feature that gives the label away, code that learns from test data."
 EXAMPLES = """\
@@ -32,7 +30,6 @@ examples:
 exit codes: 0 no leak, 1 a leak (or a file that cannot be read), 2 usage
 """
 OWN_CODE = ("evaluation", "detectors")
-Shown = Callable[..., Iterator[Batch]]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -52,7 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def main(args: argparse.Namespace, shown: Shown) -> int:  # noqa: ARG001
+def main(args: argparse.Namespace) -> int:
     """Check; the exit code."""
     everything = args.splits is None and args.data is None and args.check_code is None
     leaks: list[str] = []

@@ -18,8 +18,6 @@ from watchkeeper.evaluation.paired.report import table
 from watchkeeper.evaluation.paired.stats import ALPHA, RESAMPLES, SEED, PairedResult, compare_models_paired, correct
 from watchkeeper.evaluation.shared.arguments import (
     STDOUT,
-    USAGE,
-    fail,
     html_file,
     missing_extra,
     number,
@@ -27,8 +25,8 @@ from watchkeeper.evaluation.shared.arguments import (
     whole,
 )
 from watchkeeper.evaluation.shared.output import write_json
-from watchkeeper.evaluation.tracks.files import Shown
 from watchkeeper.evaluation.tracks.metrics import FILE_NAME, METRICS
+from watchkeeper.streams.logs.exits import USAGE, fail
 
 __all__ = ["Comparison", "PairedResult", "compare", "compare_models_paired", "correct", "pair", "read_model"]
 
@@ -80,7 +78,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--report", type=html_file, metavar="FILE.html", help="one page with it all (extra `plots`)")
 
 
-def main(args: argparse.Namespace, shown: Shown) -> int:  # noqa: ARG001 - the files are small
+def main(args: argparse.Namespace) -> int:
     """Compare; the exit code."""
     given = [args.first, args.second, *args.more]
     option = "--report" if args.report else "--plot"

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
@@ -26,6 +25,8 @@ from watchkeeper.evaluation.protocol.splits import MIXED, Fold, Material, leave_
 from watchkeeper.evaluation.protocol.study import Result, study
 from watchkeeper.evaluation.protocol.text import markdown, terminal
 from watchkeeper.streams.batch import Batch
+from watchkeeper.streams.logs.exits import fail
+from watchkeeper.streams.logs.progress import shown
 from watchkeeper.streams.logs.source import SourceInfo
 from watchkeeper.streams.messages import FIELDS, Kind
 
@@ -44,7 +45,6 @@ exit codes: 0 good, 1 failed, 2 usage, 78 bad configuration
 """
 BEGIN, END = "<!-- figures -->", "<!-- end of figures -->"
 CONFIGS = ("high-sensitivity", "balanced", "high-specificity")
-Shown = Callable[..., Iterator[Batch]]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -64,13 +64,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--quiet", action="store_true", help="no progress bar")
 
 
-def main(args: argparse.Namespace, shown: Shown) -> int:
+def main(args: argparse.Namespace) -> int:
     """Evaluate; the exit code."""
     if args.report and importlib.util.find_spec("matplotlib") is None:
         # before the work, not after it
-        return _fail('--report needs matplotlib: pip install "watchkeeper[plots]"')
+        return fail('--report needs matplotlib: pip install "watchkeeper[plots]"')
     if args.into and BEGIN not in args.into.read_text():
-        return _fail(f"{args.into}: no line {BEGIN}")
+        return fail(f"{args.into}: no line {BEGIN}")
     try:
         attacks = _chosen(args.attacks)
         material = _real(args.flights) if args.flights else _simulated(args.splits)
@@ -79,16 +79,16 @@ def main(args: argparse.Namespace, shown: Shown) -> int:
         result = study(
             material, profiles, args.profile, attacks,
             repeats=args.repeats, strict=args.features == "strict", search=not args.no_search,
-            through=_meter(shown, hidden=args.quiet),
+            through=_meter(hidden=args.quiet),
         )  # fmt: skip
         if args.river:
             river = river_study(
                 material, profiles[args.profile], attacks,
-                strict=args.features == "strict", through=_meter(shown, hidden=args.quiet),
+                strict=args.features == "strict", through=_meter(hidden=args.quiet),
             )  # fmt: skip
             result = msgspec.structs.replace(result, river=river)
     except (AttackError, ProtocolError, msgspec.ValidationError) as error:
-        return _fail(str(error))
+        return fail(str(error))
     source = f"{args.flights}, leave-one-flight-out" if args.flights else "simulated flights, fixed splits"
     result.settings["flights"] = source
     result.settings["refused_features"] = banned(_names(), args.features)
@@ -158,7 +158,7 @@ class _Progress:
         return SourceInfo(Path("flights"), "flights", self._total, ())
 
 
-def _meter(shown: Shown, *, hidden: bool) -> Through:
+def _meter(*, hidden: bool) -> Through:
     def through(batches: Iterator[Batch], total: int) -> Iterator[Batch]:
         meter = _Progress(total)
 
@@ -189,8 +189,3 @@ def _count(word: str) -> int:
     if not word.isdecimal() or not 1 <= int(word) <= 100:
         raise argparse.ArgumentTypeError(f"{word!r}: expected a whole number from 1 to 100")
     return int(word)
-
-
-def _fail(problem: str) -> int:
-    print(f"watchkeeper: {problem}", file=sys.stderr)
-    return 1

@@ -5,19 +5,11 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import math
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 PLOT_ENDINGS = (".png", ".svg", ".pdf")
 STDOUT = Path("-")
-FAILED, USAGE = 1, 2
-
-
-def fail(problem: str, code: int = FAILED) -> int:
-    """Say what went wrong; the exit code to return."""
-    print(f"watchkeeper: {problem}", file=sys.stderr)
-    return code
 
 
 def missing_extra(option: str, module: str, extra: str) -> str | None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +18,6 @@ import msgspec
 from prometheus_client import CollectorRegistry, write_to_textfile
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
-
-from watchkeeper.streams.batch import Batch
 
 HELP = "Write the headline figures of finished evaluations as a Prometheus textfile."
 EXAMPLES = """\
@@ -30,7 +28,6 @@ examples:
 
 exit codes: 0 written, 1 a file is no evaluation's result, 2 usage
 """
-Shown = Callable[..., Iterator[Batch]]
 # name, help, labels besides `result`, value
 Row = tuple[str, str, dict[str, str], float | None]
 PREFIX = "watchkeeper_evaluation_"
@@ -44,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", type=Path, required=True, metavar="FILE.prom", help="replaced all at once")
 
 
-def main(args: argparse.Namespace, shown: Shown) -> int:  # noqa: ARG001
+def main(args: argparse.Namespace) -> int:
     """Write the file; the exit code."""
     names = [path.stem for path in args.results]
     if twice := sorted({name for name in names if names.count(name) > 1}):

@@ -20,8 +20,6 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from watchkeeper.evaluation.shared.arguments import (
     STDOUT,
-    USAGE,
-    fail,
     html_file,
     missing_extra,
     number,
@@ -30,11 +28,12 @@ from watchkeeper.evaluation.shared.arguments import (
 )
 from watchkeeper.evaluation.shared.output import write_json
 from watchkeeper.evaluation.tracks.distance import EDR_EPS_M, dtw_km, edr, hausdorff_km, haversine_km
-from watchkeeper.evaluation.tracks.files import Shown, read_tracks
+from watchkeeper.evaluation.tracks.files import read_tracks
 from watchkeeper.evaluation.tracks.metrics import FILE_NAME, OD_SOURCES, TrajectoryMetrics, distances, document
 from watchkeeper.evaluation.tracks.pairs import GRID_SIZE_DEG, Grid, Matching, grid_over, match
 from watchkeeper.evaluation.tracks.report import Summary, summary, table
 from watchkeeper.evaluation.tracks.set import Tracks
+from watchkeeper.streams.logs.exits import USAGE, fail
 
 __all__ = ["Evaluation", "dtw_km", "edr", "evaluate", "hausdorff_km", "haversine_km", "read_tracks"]
 
@@ -99,7 +98,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--quiet", action="store_true", help="no progress bar and no remarks about the files")
 
 
-def main(args: argparse.Namespace, shown: Shown) -> int:
+def main(args: argparse.Namespace) -> int:
     """Evaluate; the exit code."""
     option = "--report" if args.report else "--plot"
     if (args.plot or args.report) and (missing := missing_extra(option, "matplotlib", "plots")):
@@ -112,7 +111,7 @@ def main(args: argparse.Namespace, shown: Shown) -> int:
                 f"--bounds {south:g} {west:g} {north:g} {east:g}: expected SOUTH < NORTH and WEST < EAST", USAGE
             )
         bounds = Grid(south, west, north, east, args.grid_size)
-    real, gen = (read_tracks(path, shown, gap_s=args.gap_s, quiet=args.quiet) for path in (args.real, args.gen))
+    real, gen = (read_tracks(path, gap_s=args.gap_s, quiet=args.quiet) for path in (args.real, args.gen))
     if not args.quiet:
         for tracks in (real, gen):
             for remark in tracks.remarks:

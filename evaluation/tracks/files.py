@@ -16,7 +16,7 @@ import io
 import sys
 import zlib
 from array import array
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import IO
@@ -27,12 +27,11 @@ from rich.progress import wrap_file
 
 from watchkeeper.evaluation.tracks.geojson import is_geojson, read_geojson
 from watchkeeper.evaluation.tracks.set import LAT, LON, Tracks, tracks_of
-from watchkeeper.streams.batch import F8, I8, Batch
+from watchkeeper.streams.batch import F8, I8
+from watchkeeper.streams.logs.progress import shown
 from watchkeeper.streams.logs.source import LogError, Source, open_log
 from watchkeeper.streams.messages import COLUMN, T_MAX, T_MIN, Field, Kind
 
-# Shows progress: (batches, sources, what is being done, hidden=) -> the same batches.
-Shown = Callable[..., Iterator[Batch]]
 ID_COLUMNS = ("traj_id", "id")
 T = Field("t", "s", T_MIN, T_MAX, "time of the point")
 POSITION_KINDS = (Kind.ADSB, Kind.GPS)
@@ -40,7 +39,7 @@ _WORDS = tuple(kind.word for kind in POSITION_KINDS)
 _GZIP = b"\x1f\x8b"
 
 
-def read_tracks(path: Path, shown: Shown, *, gap_s: float | None = None, quiet: bool = False) -> Tracks:
+def read_tracks(path: Path, *, gap_s: float | None = None, quiet: bool = False) -> Tracks:
     """The trajectories of a file, told by its name. Raises LogError, which names file, record and field."""
     name = path.name.lower()
     try:
@@ -51,7 +50,7 @@ def read_tracks(path: Path, shown: Shown, *, gap_s: float | None = None, quiet: 
             if gap_s is not None:
                 tracks = replace(tracks, remarks=("GeoJSON has no times, so no trajectory is cut at a silence",))
         else:
-            tracks = _read_log(open_log(path), shown, gap_s, quiet)
+            tracks = _read_log(open_log(path), gap_s, quiet)
     except OSError as error:
         raise LogError(path, error.strerror or str(error)) from error
     if not len(tracks):
@@ -127,7 +126,7 @@ def _number(path: Path, line: int, field: Field, cell: str) -> float:
     return value
 
 
-def _read_log(source: Source, shown: Shown, gap_s: float | None, quiet: bool) -> Tracks:
+def _read_log(source: Source, gap_s: float | None, quiet: bool) -> Tracks:
     index: dict[tuple[Kind, str], int] = {}
     blocks: list[tuple[I8, F8, F8, F8]] = []
     local = 0

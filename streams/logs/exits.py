@@ -11,7 +11,7 @@ from collections.abc import Callable
 from watchkeeper.config.loader import ConfigError
 from watchkeeper.streams.logs.source import LogError
 
-FAILED, INTERRUPTED = 1, 130
+FAILED, USAGE, INTERRUPTED = 1, 2, 130
 Main = Callable[[argparse.Namespace], int]
 
 
@@ -37,7 +37,7 @@ def exits(main: Main) -> Main:
     return guarded
 
 
-def fail(problem: str) -> int:
+def fail(problem: str, code: int = FAILED) -> int:
     """Say what went wrong; the exit code to return."""
     print(f"watchkeeper: {problem}", file=sys.stderr)
-    return FAILED
+    return code

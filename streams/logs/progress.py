@@ -4,15 +4,29 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Protocol
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from watchkeeper.streams.batch import Batch
-from watchkeeper.streams.logs.source import Source
+from watchkeeper.streams.logs.source import SourceInfo
 
 
-def shown(batches: Iterable[Batch], sources: Sequence[Source], what: str, *, hidden: bool = False) -> Iterator[Batch]:
+class Measured(Protocol):
+    """What a bar needs to know of a source: how large it is and how much of it has been read, in one unit."""
+
+    @property
+    def position(self) -> int:
+        """How much of it has been read."""
+        ...
+
+    def info(self) -> SourceInfo:
+        """Its size, among others."""
+        ...
+
+
+def shown(batches: Iterable[Batch], sources: Sequence[Measured], what: str, *, hidden: bool = False) -> Iterator[Batch]:
     """The same batches; meanwhile a bar says how much of the files has been read, and how many samples."""
     console = Console(file=sys.stderr)
     if hidden or not console.is_terminal:

@@ -19,12 +19,8 @@ from watchkeeper.streams.messages import Kind
 LINES = {"a": [(50.0, 8.0), (50.1, 8.1), (50.2, 8.3)], "b": [(-10.0, 179.9), (-10.0, -179.9)]}
 
 
-def shown(batches, sources, what, *, hidden=False):
-    return batches
-
-
 def read(path: Path, gap_s: float | None = None) -> Tracks:
-    return read_tracks(path, shown, gap_s=gap_s)
+    return read_tracks(path, gap_s=gap_s)
 
 
 def content(tracks: Tracks) -> dict[str, list[list[float]]]:
