@@ -17,7 +17,7 @@ from watchkeeper.streams.batch import F8, I4, I8, Batch, Bool, Columns
 from watchkeeper.streams.check import OK, REASONS, check
 from watchkeeper.streams.logs.chunks import numbered
 from watchkeeper.streams.logs.csv_scan import Table
-from watchkeeper.streams.messages import FIELDS, ID_MAX, KIND_OF_WORD, Drop, Kind
+from watchkeeper.streams.messages import FIELDS, ID_MAX, KIND_OF_WORD, Drop, Field, Kind
 
 # Line number, Drop reason, detail for people.
 OnBadRow = Callable[[int, str, str], None]
@@ -26,6 +26,11 @@ _FLAGS = {"true": 1.0, "false": 0.0}
 _KINDS_WITH = Counter(field.name for fields in FIELDS.values() for field in fields)
 # Fields that only one kind has: a row that fills one of them says what it is.
 _OWN = {kind: [f.name for f in FIELDS[kind] if _KINDS_WITH[f.name] == 1] for kind in Kind}
+
+
+def own_fields(kind: Kind) -> list[Field]:
+    """The fields that only this kind has."""
+    return [field for field in FIELDS[kind] if field.name in _OWN[kind]]
 
 
 class Layout:

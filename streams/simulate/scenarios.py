@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -106,6 +106,13 @@ class Simulation:
         if missions is not None:
             sources.append(self._drone_source(missions))
         return arrival.batches(sources, self.seconds, self.t0)
+
+    def to_frame(self, backend: Literal["pandas", "polars", "pyarrow"] | None = None) -> Any:
+        """All samples as a frame, one row each in order of arrival; by default of the first library installed."""
+        # on demand: a daemon has no use for frames
+        from watchkeeper.streams.frames.write import samples_frame  # noqa: PLC0415
+
+        return samples_frame(self.batches(), backend)
 
     def truth(self) -> dict[str, Any]:
         """What really happens in it, ready for JSON: vehicles, losses of separation, faults."""

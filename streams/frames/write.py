@@ -1,0 +1,96 @@
+"""Columns to a frame of the library that the caller uses. Called wherever a result has a `to_frame`."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, Literal, cast
+
+import narwhals as nw
+import numpy as np
+
+from watchkeeper.streams.batch import Batch
+from watchkeeper.streams.frames.cells import Clock
+from watchkeeper.streams.logs.chunks import numbered
+from watchkeeper.streams.messages import FIELDS, Kind
+
+Backend = Literal["pandas", "polars", "pyarrow"]
+# Where nothing says which: the first of these that is installed.
+BACKENDS: tuple[Backend, ...] = ("pandas", "polars", "pyarrow")
+TEXT, NUMBER, COUNT, FLAG = nw.String(), nw.Float64(), nw.Int64(), nw.Boolean()
+
+
+def choose(backend: str | None) -> Backend:
+    """The library that makes the frame. Raises ImportError when it is not installed, ValueError when it is unknown."""
+    if backend is not None and backend not in BACKENDS:
+        raise ValueError(f"backend {backend!r}: allowed are {', '.join(BACKENDS)}, or None for the first installed")
+    wanted = BACKENDS if backend is None else (backend,)
+    for name in wanted:
+        if importlib.util.find_spec(name) is not None:
+            return name
+    raise ImportError(f"a frame needs {' or '.join(wanted)}: pip install {wanted[0]}")
+
+
+def backend_of(data: object) -> Backend | None:
+    """The library that a frame is of; None for anything else."""
+    frame = nw.from_native(data, pass_through=True)
+    name = frame.implementation.value if isinstance(frame, (nw.DataFrame, nw.LazyFrame)) else None
+    return cast("Backend", name) if name in BACKENDS else None
+
+
+def frame_of(columns: Mapping[str, Any], schema: Mapping[str, nw.dtypes.DType], backend: str | None) -> Any:
+    """A frame with these columns (None or NaN: no value) and types, which it has also when it is empty."""
+    made = nw.from_dict(
+        {name: columns[name] for name in schema},
+        schema=dict(schema),
+        backend=choose(backend),
+    )
+    return made.to_native()
+
+
+def rows_frame(rows: Sequence[Mapping[str, Any]], schema: Mapping[str, nw.dtypes.DType], backend: str | None) -> Any:
+    """A frame with one row per mapping."""
+    return frame_of({name: [row[name] for row in rows] for name in schema}, schema, backend)
+
+
+def time_type(clock: Clock) -> nw.dtypes.DType:
+    """The type of a column of times, written as those of the input were."""
+    return {"seconds": NUMBER, "naive": nw.Datetime("us"), "utc": nw.Datetime("us", "UTC")}[clock]
+
+
+def time_cells(seconds: Iterable[float | None], clock: Clock) -> list[Any]:
+    """Times as the input's were written."""
+    if clock == "seconds":
+        return list(seconds)
+    return [None if t is None else _date(t, clock) for t in seconds]
+
+
+def _date(t: float, clock: Clock) -> datetime:
+    date = datetime.fromtimestamp(t, UTC)
+    return date if clock == "utc" else date.replace(tzinfo=None)
+
+
+def samples_frame(batches: Iterable[Batch], backend: str | None) -> Any:
+    """All samples of a log or a simulation, one row each in order of arrival: what watch() reads back."""
+    blocks = [numbered(batch) for batch in batches if len(batch)]
+    used = [kind for kind in Kind if any(kind in batch.kinds for batch in blocks)]
+    fields = list(dict.fromkeys(field.name for kind in used for field in FIELDS[kind]))
+    total = sum(map(len, blocks))
+    names, kinds, vias = (np.full(total, None, object) for _ in range(3))
+    values = {name: np.full(total, np.nan) for name in ("t", *fields)}
+    at = 0
+    for batch in blocks:
+        ids, gateways = np.array([*batch.ids, None], object), np.array([*batch.vias, None], object)
+        for kind, cols in batch.kinds.items():
+            rows = at + cols.seq
+            names[rows], vias[rows], kinds[rows] = ids[cols.vid], gateways[cols.via], kind.word
+            values["t"][rows] = cols.t
+            for field, column in zip(FIELDS[kind], cols.data, strict=True):
+                values[field.name][rows] = column
+        at += len(batch)
+    columns: dict[str, Any] = {"id": names.tolist(), "kind": kinds.tolist()} | values
+    schema = {"id": TEXT, "kind": TEXT} | dict.fromkeys(values, NUMBER)
+    if any(via is not None for via in vias):
+        columns["via"], schema["via"] = vias.tolist(), TEXT
+    return frame_of(columns, schema, backend)
