@@ -9,7 +9,7 @@ from watchkeeper.evaluation.alarms.curve import Curve, Point
 from watchkeeper.evaluation.alarms.verdicts import EARLY_S
 
 if TYPE_CHECKING:
-    from watchkeeper.evaluation.alarms.command import Evaluation
+    from watchkeeper.evaluation.alarms.api import Evaluation
 
 NONE = "–"
 

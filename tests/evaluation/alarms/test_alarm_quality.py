@@ -22,7 +22,7 @@ from watchkeeper.detectors.base import Evidence, Window
 from watchkeeper.detectors.engine.pipeline import Pipeline
 from watchkeeper.detectors.engine.replay import Replay
 from watchkeeper.detectors.fleet.fleet import Samples
-from watchkeeper.evaluation.alarms.command import Evaluation, alarms_of, evaluate
+from watchkeeper.evaluation.alarms.api import Evaluation, alarms_of, evaluate
 from watchkeeper.evaluation.alarms.flights import Reports
 from watchkeeper.evaluation.alarms.rebounce import EvidenceLog, Rebounce
 from watchkeeper.evaluation.alarms.truth import Loss

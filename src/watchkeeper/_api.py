@@ -1,0 +1,171 @@
+"""The functions of the Python API: `watch` and `scores`. `watchkeeper/__init__.py` re-exports them.
+
+Both drive the one Pipeline by the one loop (detectors/engine/replay.py), so that a frame, a log and the daemon give the
+same alarms for the same samples.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from watchkeeper._alarms import Alarms
+from watchkeeper.config.loader import load
+from watchkeeper.config.schema import Config
+from watchkeeper.detectors.base import Evidence, Window
+from watchkeeper.detectors.engine.pipeline import Pipeline
+from watchkeeper.detectors.engine.replay import events_of
+from watchkeeper.streams.frames.cells import Clock
+from watchkeeper.streams.frames.read import FrameLog
+from watchkeeper.streams.frames.sources import FrameT, Log, sources_of
+from watchkeeper.streams.frames.write import NUMBER, TEXT, Backend, backend_of, frame_of, time_cells, time_type
+from watchkeeper.streams.logs.progress import shown
+from watchkeeper.streams.logs.source import Source, read_logs
+
+# The streams without which a kind of alarm cannot be judged. A kind that is not here needs none in particular.
+NEEDS: dict[str, tuple[str, ...]] = {
+    "conflict": ("adsb",),
+    "los": ("adsb",),
+    "kinematics": ("adsb",),
+    "gnss_interference": ("adsb",),
+    "intent": ("adsb", "action"),
+    "gps_imu": ("gps", "imu"),
+    "silence": (),
+    "link": (),
+}
+
+
+@overload
+def watch(data: Log | Sequence[Log] | Mapping[str, object], *, config: Config | None = None) -> Alarms[Any]: ...
+@overload
+def watch(data: FrameT, *, config: Config | None = None) -> Alarms[FrameT]: ...
+def watch(data: Any, *, config: Config | None = None) -> Alarms[Any]:
+    """The alarms in a recording: what the daemon would have raised.
+
+    `data` is a frame (pandas, Polars, pyarrow, or anything that gives an Arrow stream), a dictionary of columns, the
+    path of a log, a log from `open_log`, a simulation from `simulate`, or a list of logs, which are merged by time. A
+    frame has the columns of the messages: `id`, `t` (Unix seconds or dates), and for aircraft `lat`, `lon`, `alt_ft`,
+    `gs_kt`, `trk_deg`, `vs_fpm`; docs/python.md lists all. Its rows are taken in order of time.
+
+    Raises LogError for a file, FrameError (a ValueError) for a frame that cannot be used.
+
+    >>> import watchkeeper as wk
+    >>> two = {"t": [0, 0, 1, 1], "id": ["a", "b"] * 2, "lat": [50.0] * 4, "lon": [8.0, 8.01] * 2}
+    >>> wk.watch(two).samples
+    {'adsb': 4}
+    """
+    sources = sources_of(data)
+    pipeline = Pipeline(_config(config))
+    judged: set[str] = set()
+
+    def look(_window: Window, evidence: list[Evidence]) -> None:
+        judged.update(found.kind for found in evidence if len(found))
+
+    pipeline.on_evidence = look
+    events = list(events_of(pipeline, shown(read_logs(sources), sources, "watching")))
+    return Alarms(
+        events,
+        samples=pipeline.samples,
+        drops=pipeline.drops + sum((log.drops for log in _frames(sources)), Counter[tuple[str, str]]()),
+        not_judged=_not_judged(pipeline, judged),
+        problems=[f"{info.path}: {problem}" for info in (s.info() for s in sources) for problem in info.problems],
+        clock=_clock(sources),
+        backend=backend_of(data),
+    )
+
+
+@overload
+def scores(
+    data: Log | Sequence[Log] | Mapping[str, object], *, config: Config | None = None, backend: Backend | None = None
+) -> Any: ...
+@overload
+def scores(data: FrameT, *, config: Config | None = None, backend: None = None) -> FrameT: ...
+@overload
+def scores(data: FrameT, *, config: Config | None = None, backend: Backend) -> Any: ...
+def scores(data: Any, *, config: Config | None = None, backend: Backend | None = None) -> Any:
+    """A frame of all scores before debouncing: `t`, `kind`, `subject`, `score`, `threshold`.
+
+    A score at or over its threshold is evidence for an alarm; N measurement epochs in a row make one. Of pairs only
+    those that come near each other are in it. Takes what `watch` takes; `backend` names the library of the result.
+
+    >>> import watchkeeper as wk
+    >>> found = wk.scores(wk.simulate("head-on", seed=1, seconds=120), backend="polars")
+    >>> found.columns
+    ['t', 'kind', 'subject', 'score', 'threshold']
+    >>> sorted(set(found["kind"]))[:2]
+    ['conflict', 'kinematics']
+    """
+    sources = sources_of(data)
+    ledger = _Ledger(Pipeline(_config(config)))
+    for _ in events_of(ledger.pipeline, shown(read_logs(sources), sources, "scoring")):
+        pass
+    return ledger.frame(_clock(sources), backend or backend_of(data))
+
+
+class _Ledger:
+    """Keeps every row of evidence of a pipeline."""
+
+    def __init__(self, pipeline: Pipeline) -> None:
+        self.pipeline = pipeline
+        pipeline.on_evidence = self._tick
+        self._kinds: list[str] = []
+        self._subjects: list[str] = []
+        self._numbers: list[NDArray[np.float64]] = [np.empty((3, 0))]
+
+    def _tick(self, _window: Window, evidence: list[Evidence]) -> None:
+        ids = self.pipeline.fleet.ids
+        for found in evidence:
+            names: Sequence[str] = found.places or ids
+            if found.b is None:
+                subjects = [names[a] for a in found.a.tolist()]
+            else:
+                subjects = ["~".join((ids[a], ids[b])) for a, b in zip(found.a.tolist(), found.b.tolist(), strict=True)]
+            self._subjects += subjects
+            self._kinds += [found.kind] * len(found)
+            self._numbers.append(np.stack((found.t, found.score, found.threshold)))
+
+    def frame(self, clock: Clock, backend: Backend | None) -> Any:
+        t, score, threshold = np.concatenate(self._numbers, axis=1)
+        columns = {
+            "t": time_cells(t.tolist(), clock),
+            "kind": self._kinds,
+            "subject": self._subjects,
+            "score": score,
+            "threshold": threshold,
+        }
+        schema = {"t": time_type(clock), "kind": TEXT, "subject": TEXT, "score": NUMBER, "threshold": NUMBER}
+        return frame_of(columns, schema, backend)
+
+
+def _config(config: Config | str | Path | None) -> Config:
+    if isinstance(config, Config):
+        return config
+    return load(None if config is None else Path(config))
+
+
+def _frames(sources: Sequence[Source]) -> list[FrameLog]:
+    return [source for source in sources if isinstance(source, FrameLog)]
+
+
+def _clock(sources: Sequence[Source]) -> Clock:
+    """How times are written: as in the frame, where there is one."""
+    return next((log.clock for log in _frames(sources)), "seconds")
+
+
+def _not_judged(pipeline: Pipeline, judged: set[str]) -> dict[str, str]:
+    """Why there can be no alarm of a kind, where that is known."""
+    found: dict[str, str] = {}
+    for kind in (kind for detector in pipeline.detectors for kind in detector.kinds):
+        missing = [stream for stream in NEEDS.get(kind, ()) if not pipeline.samples[stream]]
+        if not pipeline.samples.total():
+            found[kind] = "no samples"
+        elif missing:
+            found[kind] = ", ".join(f"no {stream}" for stream in missing)
+        elif kind == "gps_imu" and kind not in judged:
+            found[kind] = "no filter aligned: too little GPS and IMU together"
+    return found

@@ -1,0 +1,11 @@
+"""How good alarms, controllers, trajectories and detectors are: one function each, from frames or paths to a result.
+
+Every result has `.to_frame()` and `.to_dict()`. The command `watchkeeper evaluate NAME` is the same from a terminal.
+"""
+
+from watchkeeper.evaluation.alarms.api import alarms
+from watchkeeper.evaluation.conflicts.api import conflicts
+from watchkeeper.evaluation.paired.api import paired
+from watchkeeper.evaluation.tracks.api import tracks
+
+__all__ = ["alarms", "conflicts", "paired", "tracks"]
