@@ -1,7 +1,7 @@
 """`watchkeeper evaluate conflicts EPISODE…`: did the controller see the conflicts that were there, and only those?
 
-Reads the episodes, works out the metrics of each, and writes tables, JSON and a report. `HallucinationDetector` is the
-same from Python. Loaded by daemon/commands/evaluate.py.
+api.py does the work; this file reads the arguments and writes tables, JSON and a report. `HallucinationDetector` is the
+same for one trajectory. Loaded by daemon/commands/evaluate.py.
 """
 
 from __future__ import annotations
@@ -10,19 +10,16 @@ import argparse
 import importlib.util
 import math
 import sys
-from functools import partial
 from pathlib import Path
-from typing import Any
 
-from watchkeeper.evaluation.conflicts.detector import Findings, HallucinationDetector, details
+from watchkeeper.evaluation.conflicts.api import conflicts, evaluate_file
+from watchkeeper.evaluation.conflicts.detector import HallucinationDetector
 from watchkeeper.evaluation.conflicts.fields import EpisodeError
-from watchkeeper.evaluation.conflicts.load import read_episodes
 from watchkeeper.evaluation.conflicts.metrics import METRICS
-from watchkeeper.evaluation.conflicts.summary import aggregate, grouped, table
-from watchkeeper.evaluation.shared.counted import counted
+from watchkeeper.evaluation.conflicts.summary import table
 from watchkeeper.evaluation.shared.output import write_json
 
-__all__ = ["METRICS", "EpisodeError", "HallucinationDetector", "main"]
+__all__ = ["METRICS", "EpisodeError", "HallucinationDetector", "evaluate_file", "main"]
 
 HELP = """\
 The 31 conflict metrics of recorded episodes: which conflicts a controller acted upon, which it missed, which it only
@@ -77,7 +74,12 @@ def main(args: argparse.Namespace) -> int:
         # before the work, not after it
         print('watchkeeper: --report needs matplotlib: pip install "watchkeeper[plots]"', file=sys.stderr)
         return 1
-    detector = HallucinationDetector(
+    result = conflicts(
+        args.episodes,
+        group_by=args.group_by,
+        detail=args.detail,
+        jobs=args.jobs,
+        quiet=args.quiet,
         horizon_s=args.horizon_s,
         action_thresh=tuple(args.action_thresh),
         res_window_s=args.res_window_s,
@@ -85,50 +87,18 @@ def main(args: argparse.Namespace) -> int:
         los_threshold_nm=args.los_threshold_nm,
         iou_threshold=min(1.0, args.iou_threshold),
     )
-    work = partial(evaluate_file, detector=detector, detail=args.detail)
-    files = counted(work, args.episodes, "evaluating", jobs=args.jobs, hidden=args.quiet)
-    episodes = [episode for file in files for episode in file]
-    for episode in episodes if not args.quiet else []:
+    for episode in result.episodes if not args.quiet else []:
         for problem in episode["problems"]:
             print(f"watchkeeper: {episode['file']}: {problem}", file=sys.stderr)
-    groups = grouped(episodes, args.group_by)
-    figures = {name: aggregate(rows) for name, rows in groups.items()}
     if args.out:
-        write_json(args.out, {"settings": detector_settings(detector), "groups": figures, "episodes": episodes})
+        write_json(args.out, result.to_dict())
     if args.report:
         from watchkeeper.evaluation.conflicts.report import write_report  # noqa: PLC0415
 
-        write_report(args.report, detector, episodes, figures, most=PICTURED)
+        write_report(args.report, result.detector, result.episodes, result.groups, most=PICTURED)
     if str(args.out) != "-":
-        print(table(figures, {name: len(rows) for name, rows in groups.items()}))
+        print(table(result.groups, result.counts))
     return 0
-
-
-def evaluate_file(path: Path, *, detector: HallucinationDetector, detail: bool = False) -> list[dict[str, Any]]:
-    """Name, metadata, metrics and settings of each episode in a file. Raises LogError."""
-    return [
-        _as_row(path, name, detector.examine(episode), detector.los_threshold_nm if detail else None)
-        for name, episode in read_episodes(path, detector.action_period_s)
-    ]
-
-
-def detector_settings(detector: HallucinationDetector) -> dict[str, Any]:
-    """The settings that all episodes share."""
-    return {name: getattr(detector, name) for name in detector.__dataclass_fields__} | {"overlapping_windows": "merged"}
-
-
-def _as_row(path: Path, name: str, found: Findings, separation_nm: float | None) -> dict[str, Any]:
-    row = {
-        "file": str(path),
-        "name": name,
-        "meta": found.episode.meta,
-        "agents": len(found.episode.ids),
-        "steps_total": len(found.episode.t),
-        "problems": list(found.episode.problems),
-        "metrics": found.metrics,
-        "settings": found.settings,
-    }
-    return row if separation_nm is None else row | details(found, separation_nm)
 
 
 def _whole(word: str) -> int:

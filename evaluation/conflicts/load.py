@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,11 @@ import msgspec
 
 from watchkeeper.evaluation.conflicts.episode import Episode, from_trajectory
 from watchkeeper.evaluation.conflicts.fields import EpisodeError
-from watchkeeper.evaluation.conflicts.log import read_log
+from watchkeeper.evaluation.conflicts.log import read_log, read_source
+from watchkeeper.streams.frames.cells import Cells, FrameError, texts, times
+from watchkeeper.streams.frames.read import NAME as FRAME
+from watchkeeper.streams.frames.read import columns_in, is_frame
+from watchkeeper.streams.frames.sources import sources_of
 from watchkeeper.streams.logs.source import LogError
 
 # Our name to the other names that are understood, the first found counts; and the range of the numbers.
@@ -61,6 +66,36 @@ def read_episodes(path: Path, step_s: float) -> Iterator[tuple[str, Episode]]:
         yield path.name if len(found) == 1 else f"{path.name}#{number}", episode
 
 
+def episodes_in(data: object, step_s: float) -> Iterator[tuple[Path, str, Episode]]:
+    """All episodes of a file, a frame, a trajectory, an open log or a simulation, each with its place and a name."""
+    if isinstance(data, (str, PathLike)):
+        for name, episode in read_episodes(Path(data), step_s):
+            yield Path(data), name, episode
+    elif isinstance(data, Mapping) and "positions" in data:
+        yield Path("<trajectory>"), "trajectory", from_trajectory(data, step_s)
+    elif is_frame(data) and "kind" not in (columns := columns_in(data)):
+        found = _table_trajectories(
+            FRAME, list(columns), enumerate(zip(*map(_words, columns.values(), columns), strict=True))
+        )
+        for number, (record, trajectory) in enumerate(found):
+            try:
+                episode = from_trajectory(trajectory, step_s)
+            except EpisodeError as error:
+                raise FrameError(f"{record}{error}") from error
+            yield FRAME, FRAME.name if len(found) == 1 else f"{FRAME.name}#{number}", episode
+    else:
+        for source in sources_of(data):
+            path = source.info().path
+            yield path, path.name, read_source(source, step_s)
+
+
+def _words(cells: Cells, name: str) -> list[str]:
+    """A column as the words of a CSV: numbers keep every bit, and dates become seconds."""
+    if name in ("timestamp", *CSV_COLUMNS["timestamp"][0]):
+        cells = times(cells, name)[0]
+    return texts(cells)
+
+
 def _decoded(path: Path) -> Iterator[tuple[str, Any]]:
     raw = path.read_bytes()
     binary = path.suffix.lower() in MSGPACK
@@ -79,20 +114,25 @@ def _csv_trajectories(path: Path) -> list[tuple[str, Mapping[str, Any]]]:
     with path.open(newline="", encoding="utf-8-sig") as file:
         reader = csv.reader(file)
         header = [name.strip() for name in next(reader, [])]
-        where, others = _columns(path, header)
-        by_episode: dict[str, list[tuple[int, Row, list[str]]]] = {}
         try:
-            for cells in reader:
-                if not any(cells):
-                    continue
-                if len(cells) != len(header):
-                    raise _wrong(path, reader.line_num, "", f"{len(cells)} values, the header has {len(header)}")
-                row = _row(path, reader.line_num, where, cells)
-                by_episode.setdefault(str(row["episode"]), []).append(
-                    (reader.line_num, row, [cells[i] for i in others.values()])
-                )
+            return _table_trajectories(path, header, ((reader.line_num, cells) for cells in reader))
         except (csv.Error, UnicodeDecodeError) as error:
             raise LogError(path, f"line {reader.line_num}: {error}") from error
+
+
+def _table_trajectories(
+    path: Path, header: Sequence[str], rows: Iterable[tuple[int, Sequence[str]]]
+) -> list[tuple[str, Mapping[str, Any]]]:
+    """The trajectories in a table of words; each row with its number."""
+    where, others = _columns(path, header)
+    by_episode: dict[str, list[tuple[int, Row, list[str]]]] = {}
+    for line, cells in rows:
+        if not any(cells):
+            continue
+        if len(cells) != len(header):
+            raise _wrong(path, line, "", f"{len(cells)} values, the header has {len(header)}")
+        row = _row(path, line, where, cells)
+        by_episode.setdefault(str(row["episode"]), []).append((line, row, [cells[i] for i in others.values()]))
     if not by_episode:
         raise LogError(path, "no rows")
     return [

@@ -24,7 +24,7 @@ from watchkeeper.streams.batch import F8, Batch, Bool
 from watchkeeper.streams.check import OK, check, wrap
 from watchkeeper.streams.geo import KT_MS, direct_many
 from watchkeeper.streams.kernels import njit
-from watchkeeper.streams.logs.source import LogError, open_log
+from watchkeeper.streams.logs.source import LogError, Source, open_log
 from watchkeeper.streams.messages import COLUMN, Kind
 
 MAX_AGE_S = DEFAULT.detectors.conflict.max_age_s
@@ -34,17 +34,23 @@ _USED = (Kind.ADSB, Kind.ACTION, Kind.ROUTE)
 
 def read_log(path: Path, step_s: float) -> Episode:
     """The episode in a recording; raises LogError when nobody is controlled in it or nobody reports."""
-    source = open_log(path)
-    samples = _Samples(source.batches())
-    for kind in (Kind.ACTION, Kind.ADSB):
-        if not samples.count[kind]:
-            raise LogError(path, f"no {kind.word} stream: an episode needs commands, and positions to judge them by")
     try:
         meta = msgspec.json.decode(path.with_name(path.name + ".truth.json").read_bytes())
     except (OSError, msgspec.DecodeError):
         meta = {}
     plain = {name: meta[name] for name in ("scenario", "seed") if isinstance(meta, dict) and name in meta}
-    return samples.episode(step_s, plain, source.info().problems)
+    return read_source(open_log(path), step_s, plain)
+
+
+def read_source(source: Source, step_s: float, meta: dict[str, Any] | None = None) -> Episode:
+    """The episode in an open log, a frame or a simulation."""
+    samples = _Samples(source.batches())
+    info = source.info()
+    for kind in (Kind.ACTION, Kind.ADSB):
+        if not samples.count[kind]:
+            problem = f"no {kind.word} stream: an episode needs commands, and positions to judge them by"
+            raise LogError(info.path, problem)
+    return samples.episode(step_s, meta or {}, info.problems)
 
 
 class _Samples:

@@ -1,17 +1,16 @@
 """`watchkeeper evaluate paired A B`: which of two models comes nearer to the same real trajectories, and is it chance?
 
-Reads what `evaluate tracks` wrote for each model (files.py), pairs the records and tests every metric
-(models.py, stats.py). With more than two models every two are compared. This file drives them and writes
-the results down; it is loaded by daemon/commands/evaluate.py.
+api.py does the work; this file reads the arguments, finds the files of `evaluate tracks` and writes the results down.
+Loaded by daemon/commands/evaluate.py.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
-from itertools import combinations
 from pathlib import Path
 
+from watchkeeper.evaluation.paired.api import DEFAULT_METRICS, paired
 from watchkeeper.evaluation.paired.files import find_file, pair, read_model
 from watchkeeper.evaluation.paired.models import Comparison, as_json, compare, short_names
 from watchkeeper.evaluation.paired.report import table
@@ -45,9 +44,6 @@ docs/evaluation/paired.md says which test counts, and why. A file name of - is s
 exit codes: 0 good (whatever the tests say), 1 failed, 2 usage
 """
 RESULTS_NAME = "paired_results.json"
-# As the document recommends: kilometres grow with the number of points, and so say as much about the data as about the
-# model.
-DEFAULT_METRICS = ("hausdorff_norm", "dtw_norm", "edr")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -96,16 +92,11 @@ def main(args: argparse.Namespace) -> int:
     if len(found) < 2:
         return fail("fewer than two models to compare: run `watchkeeper evaluate tracks … --out FOLDER` for each")
     metrics = list(dict.fromkeys(args.metrics))
-    models = [read_model(file, metrics) for _, file in found]
     called = dict(zip(given, args.names or short_names(given), strict=True))
-    names = [called[path] for path, _ in found]
-    comparisons = [
-        compare(
-            models[i], models[k], (names[i], names[k]), metrics,
-            alpha=args.alpha, seed=args.seed, resamples=args.resamples,
-        )
-        for i, k in combinations(range(len(models)), 2)
-    ]  # fmt: skip
+    models = {called[path]: file for path, file in found}
+    comparisons = paired(
+        models, metrics=metrics, alpha=args.alpha, seed=args.seed, resamples=args.resamples
+    ).comparisons
     for comparison in comparisons:
         if args.out:
             write_json(_target(args.out, comparison), as_json(comparison, seed=args.seed, resamples=args.resamples))

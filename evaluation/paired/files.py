@@ -17,10 +17,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from watchkeeper.evaluation.tracks.metrics import FILE_NAME
+from watchkeeper.streams.frames.cells import FrameError, numbers
+from watchkeeper.streams.frames.read import columns_in
 from watchkeeper.streams.logs.source import LogError
 
 OdPair = tuple[int, int]
+# What must be the same in two files, and its type.
+METADATA: dict[str, Any] = {"od_source": str, "grid_size": int | float, "edr_eps": int | float}
+PLACES = ("origin", "destination", "real_traj_idx")
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,12 +82,34 @@ def read_model(path: Path, metrics: Sequence[str]) -> Model:
     metadata, records = document.get("metadata"), document.get("trajectory_metrics")
     if not isinstance(metadata, dict):
         raise LogError(path, f"metadata {_what(metadata)}: expected an object")
-    for name, kind in (("od_source", str), ("grid_size", int | float), ("edr_eps", int | float)):
+    for name, kind in METADATA.items():
         if not isinstance(metadata.get(name), kind):
             raise LogError(path, f"metadata: {name} {_what(metadata.get(name))}")
     if not isinstance(records, list):
         raise LogError(path, f"trajectory_metrics {_what(records)}: expected a list")
     return Model(path, metadata, [_record(path, number, record, metrics) for number, record in enumerate(records)])
+
+
+def frame_model(data: object, metrics: Sequence[str]) -> Model:
+    """One model's records in a frame of `evaluate.tracks`: origin, destination, perhaps real_traj_idx, and the metrics.
+
+    A frame does not say how it was made (od_source, grid_size, edr_eps): that is not checked then.
+    """
+    columns = columns_in(data)
+    if missing := [name for name in ("origin", "destination", *metrics) if name not in columns]:
+        raise FrameError(f"no column {', '.join(map(repr, missing))}; the frame has: {', '.join(columns)}")
+    values = {name: numbers(columns[name], name, "a number").tolist() for name in metrics}
+    cells = {name: numbers(columns[name], name, "a whole number") for name in PLACES if name in columns}
+    index = cells.get("real_traj_idx", np.full(len(cells["origin"]), np.nan)).tolist()
+    records = [
+        Record(
+            (int(origin), int(destination)),
+            None if math.isnan(index[row]) else int(index[row]),
+            {name: values[name][row] for name in metrics},
+        )
+        for row, (origin, destination) in enumerate(zip(cells["origin"], cells["destination"], strict=True))
+    ]
+    return Model(Path("<frame>"), dict.fromkeys(METADATA), records)
 
 
 def _record(path: Path, number: int, record: Any, metrics: Sequence[str]) -> Record:

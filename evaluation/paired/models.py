@@ -67,7 +67,8 @@ def _check(first: Model, second: Model, metrics: Sequence[str]) -> list[str]:
     must = ["od_source", "grid_size", *(["edr_eps"] if "edr" in metrics else [])]
     for name in must:
         a, b = first.metadata[name], second.metadata[name]
-        if a != b:
+        # None: a frame, which does not say
+        if a != b and a is not None and b is not None:
             raise LogError(second.path, f"metadata: {name} is {b}, but {a} in {first.path}: they cannot be compared")
     a, b = (model.metadata.get("real_data_file") for model in (first, second))
     return [] if a == b else [f"the real trajectories are from different files: {a} and {b}"]

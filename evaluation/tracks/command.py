@@ -1,16 +1,13 @@
 """`watchkeeper evaluate tracks REAL GEN`: how like the real trajectories are the generated ones?
 
-Trajectories with the same origin and destination (pairs.py) are compared by Hausdorff distance, DTW and EDR
-(distance.py) and written as `trajectory_metrics.json` (metrics.py), which `evaluate paired` compares across
-models. This file drives them; it is loaded by daemon/commands/evaluate.py. The distances can be imported from here.
+api.py does the work; this file reads the arguments and writes `trajectory_metrics.json` (metrics.py), which `evaluate
+paired` compares across models. Loaded by daemon/commands/evaluate.py. The distances can be imported from here.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -27,12 +24,12 @@ from watchkeeper.evaluation.shared.arguments import (
     whole,
 )
 from watchkeeper.evaluation.shared.output import write_json
+from watchkeeper.evaluation.tracks.api import Evaluation, evaluate
 from watchkeeper.evaluation.tracks.distance import EDR_EPS_M, dtw_km, edr, hausdorff_km, haversine_km
 from watchkeeper.evaluation.tracks.files import read_tracks
-from watchkeeper.evaluation.tracks.metrics import FILE_NAME, OD_SOURCES, TrajectoryMetrics, distances, document
-from watchkeeper.evaluation.tracks.pairs import GRID_SIZE_DEG, Grid, Matching, grid_over, match
-from watchkeeper.evaluation.tracks.report import Summary, summary, table
-from watchkeeper.evaluation.tracks.set import Tracks
+from watchkeeper.evaluation.tracks.metrics import FILE_NAME, OD_SOURCES
+from watchkeeper.evaluation.tracks.pairs import GRID_SIZE_DEG, Grid, grid_over
+from watchkeeper.evaluation.tracks.report import table
 from watchkeeper.streams.logs.exits import USAGE, fail
 
 __all__ = ["Evaluation", "dtw_km", "edr", "evaluate", "hausdorff_km", "haversine_km", "read_tracks"]
@@ -52,17 +49,6 @@ docs/evaluation/tracks.md defines every figure. A file name of - is standard out
 exit codes: 0 good, 1 failed, 2 usage
 """
 RESULTS_NAME = "results.json"
-
-
-@dataclass(frozen=True, slots=True)
-class Evaluation:
-    """Two sets of trajectories, which of them were compared, and what came of it."""
-
-    real: Tracks
-    gen: Tracks
-    matching: Matching
-    metrics: TrajectoryMetrics
-    summary: Summary
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -138,23 +124,6 @@ def main(args: argparse.Namespace) -> int:
 
         write_report(args.report, real, gen, result.metrics, result.summary)
     return 0
-
-
-def evaluate(
-    real: Tracks,
-    gen: Tracks,
-    *,
-    grid: Grid | None = None,
-    eps_m: float = EDR_EPS_M,
-    od_source: str = "test",
-    jobs: int | None = None,
-    done: Callable[[float], None] = lambda _: None,
-) -> Evaluation:
-    """Match and compare two sets of trajectories; `done` is told the share of the work that is done."""
-    matching = match(real, gen, grid or grid_over(real))
-    values = distances(real, gen, matching.pairs, eps_m, jobs=jobs, done=done)
-    metrics = document(real, gen, matching, values, od_source=od_source, eps_m=eps_m)
-    return Evaluation(real, gen, matching, metrics, summary(real, gen, matching, metrics))
 
 
 def _write(path: Path, result: Evaluation) -> None:

@@ -16,27 +16,79 @@ import io
 import sys
 import zlib
 from array import array
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from os import PathLike
 from pathlib import Path
-from typing import IO
+from typing import IO, TypeAlias
 
 import numpy as np
+from narwhals.typing import IntoDataFrame
 from rich.console import Console
 from rich.progress import wrap_file
 
 from watchkeeper.evaluation.tracks.geojson import is_geojson, read_geojson
 from watchkeeper.evaluation.tracks.set import LAT, LON, Tracks, tracks_of
-from watchkeeper.streams.batch import F8, I8
+from watchkeeper.streams.batch import F8, I8, Bool
+from watchkeeper.streams.frames.cells import Cells, FrameError, numbers, texts, times
+from watchkeeper.streams.frames.read import columns_in, is_frame
+from watchkeeper.streams.frames.sources import Log, sources_of
 from watchkeeper.streams.logs.progress import shown
 from watchkeeper.streams.logs.source import LogError, Source, open_log
 from watchkeeper.streams.messages import COLUMN, T_MAX, T_MIN, Field, Kind
 
+FRAME = Path("<frame>")
+TrackData: TypeAlias = Log | IntoDataFrame | Mapping[str, object]
 ID_COLUMNS = ("traj_id", "id")
 T = Field("t", "s", T_MIN, T_MAX, "time of the point")
 POSITION_KINDS = (Kind.ADSB, Kind.GPS)
 _WORDS = tuple(kind.word for kind in POSITION_KINDS)
 _GZIP = b"\x1f\x8b"
+
+
+def tracks_in(data: TrackData, *, gap_s: float | None = None, quiet: bool = False) -> Tracks:
+    """The trajectories of a file, a frame, a log or a simulation. Raises LogError or FrameError."""
+    if isinstance(data, (str, PathLike)):
+        return read_tracks(Path(data), gap_s=gap_s, quiet=quiet)
+    if is_frame(data):
+        return _read_frame(data, gap_s)
+    (source,) = sources_of(data)
+    tracks = _read_log(source, gap_s, quiet)
+    if not len(tracks):
+        raise LogError(tracks.path, "; ".join(("no trajectory in it", *tracks.remarks)))
+    return tracks
+
+
+def _read_frame(data: object, gap_s: float | None) -> Tracks:
+    columns = columns_in(data)
+    try:
+        who, fields = _columns(FRAME, list(columns), timed=gap_s is not None)
+    except LogError as error:
+        raise FrameError(error.problem.removeprefix("line 1: ").replace("the header", "the frame")) from None
+    keep = np.ones(len(columns["lat"]), bool)
+    if "kind" in columns:
+        keep = np.isin(texts(columns["kind"]), _WORDS)
+    names = texts(columns[list(columns)[who]])
+    values = {field.name: _checked(field, columns[field.name], keep) for field, _ in fields}
+    if "" in {name for name, kept in zip(names, keep.tolist(), strict=True) if kept}:
+        raise FrameError(f"column {list(columns)[who]!r}: a name is missing")
+    index = {name: i for i, name in enumerate(dict.fromkeys(names))}
+    key = np.fromiter(map(index.__getitem__, names), np.int64, len(names))[keep]
+    if not len(key):
+        raise FrameError("no trajectory in the frame")
+    return tracks_of(FRAME, list(index), key, values["lat"], values["lon"], t=values.get("t"), gap_s=gap_s)
+
+
+def _checked(field: Field, cells: Cells, keep: Bool) -> F8:
+    """A column of which every value must be there: a comparison needs every point."""
+    allowed = f"{field.lo:g} to {field.hi:g} {field.unit}"
+    found = (times(cells, field.name)[0] if field.name == "t" else numbers(cells, field.name, allowed))[keep]
+    bad = np.flatnonzero(~((found >= field.lo) & (found <= field.hi)))
+    if len(bad):
+        row, value = np.flatnonzero(keep)[bad[0]], found[bad[0]]
+        what = "is missing" if np.isnan(value) else f"is {value:g}"
+        raise FrameError(f"column {field.name!r}: row {row:,} {what}; allowed: {allowed}")
+    return found
 
 
 def read_tracks(path: Path, *, gap_s: float | None = None, quiet: bool = False) -> Tracks:

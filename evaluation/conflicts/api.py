@@ -1,0 +1,118 @@
+"""`watchkeeper.evaluate.conflicts`: did the controller see the conflicts that were there, and only those?
+
+Reads episodes (load.py), works out the metrics of each (`HallucinationDetector`) and sums them up by group.
+command.py is the same from a terminal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from os import PathLike
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from narwhals.typing import IntoDataFrame
+
+from watchkeeper.evaluation.conflicts.detector import Findings, HallucinationDetector, details
+from watchkeeper.evaluation.conflicts.load import episodes_in, read_episodes
+from watchkeeper.evaluation.conflicts.metrics import BESIDE, METRICS
+from watchkeeper.evaluation.conflicts.summary import aggregate, grouped
+from watchkeeper.evaluation.shared.counted import counted
+from watchkeeper.streams.frames.sources import Log
+from watchkeeper.streams.frames.write import NUMBER, TEXT, Backend, rows_frame
+
+EpisodeData: TypeAlias = Log | IntoDataFrame | Mapping[str, Any]
+"""A file, a frame, a trajectory, an open log or a simulation."""
+COLUMNS = {"file": TEXT, "name": TEXT, **dict.fromkeys(METRICS + BESIDE, NUMBER)}
+
+
+@dataclass(frozen=True, slots=True)
+class Conflicts:
+    """The metrics of all episodes, and of all together by group."""
+
+    detector: HallucinationDetector
+    episodes: list[dict[str, Any]]
+    group_by: str | None = None
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many episodes each group has."""
+        return {name: len(rows) for name, rows in grouped(self.episodes, self.group_by).items()}
+
+    @property
+    def groups(self) -> dict[str, dict[str, dict[str, float]]]:
+        """Group to metric to mean, std, min, max and n; all episodes first."""
+        return {name: aggregate(rows) for name, rows in grouped(self.episodes, self.group_by).items()}
+
+    def to_frame(self, backend: Backend | None = None) -> Any:
+        """One row per episode, one column per metric."""
+        rows = [{"file": row["file"], "name": row["name"], **row["metrics"]} for row in self.episodes]
+        return rows_frame(rows, COLUMNS, backend)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, ready for JSON: what `--out` writes."""
+        return {"settings": detector_settings(self.detector), "groups": self.groups, "episodes": self.episodes}
+
+
+def conflicts(
+    episodes: EpisodeData | Sequence[EpisodeData],
+    *,
+    group_by: str | None = None,
+    detail: bool = False,
+    jobs: int = 0,
+    quiet: bool = True,
+    **settings: Any,
+) -> Conflicts:
+    """The 31 conflict metrics of recorded episodes: conflicts seen, missed and imagined, and what actions cost.
+
+    An episode is a frame (`timestamp`, `agent`, `lat`, `lon` and perhaps `heading_delta_deg`, `speed_delta_kt` …), a
+    frame of messages with a column `kind`, a trajectory as a dictionary, a path, or a simulation of `controlled`
+    traffic. `settings` are those of HallucinationDetector, such as `horizon_s`; `detail` adds every step and window.
+
+    >>> import watchkeeper as wk
+    >>> still = {"timestamp": [0, 0, 10, 10], "agent": ["A", "B"] * 2, "lat": [50.0] * 4, "lon": [8.0, 8.05] * 2}
+    >>> wk.evaluate.conflicts(still).to_frame("polars")["fn"].to_list()
+    [1.0]
+    """
+    detector = HallucinationDetector(**settings)
+    given = list(episodes) if isinstance(episodes, (list, tuple)) else [episodes]
+    paths = [Path(data) for data in given if isinstance(data, (str, PathLike))]
+    if len(paths) == len(given):
+        work = partial(evaluate_file, detector=detector, detail=detail)
+        found = counted(work, paths, "evaluating", jobs=jobs, hidden=quiet)
+        return Conflicts(detector, [row for rows in found for row in rows], group_by)
+    rows = [
+        _as_row(where, name, detector.examine(episode), detector.los_threshold_nm if detail else None)
+        for data in given
+        for where, name, episode in episodes_in(data, detector.action_period_s)
+    ]
+    return Conflicts(detector, rows, group_by)
+
+
+def evaluate_file(path: Path, *, detector: HallucinationDetector, detail: bool = False) -> list[dict[str, Any]]:
+    """Name, metadata, metrics and settings of each episode in a file. Raises LogError."""
+    return [
+        _as_row(path, name, detector.examine(episode), detector.los_threshold_nm if detail else None)
+        for name, episode in read_episodes(path, detector.action_period_s)
+    ]
+
+
+def detector_settings(detector: HallucinationDetector) -> dict[str, Any]:
+    """The settings that all episodes share."""
+    return {name: getattr(detector, name) for name in detector.__dataclass_fields__} | {"overlapping_windows": "merged"}
+
+
+def _as_row(path: Path, name: str, found: Findings, separation_nm: float | None) -> dict[str, Any]:
+    row = {
+        "file": str(path),
+        "name": name,
+        "meta": found.episode.meta,
+        "agents": len(found.episode.ids),
+        "steps_total": len(found.episode.t),
+        "problems": list(found.episode.problems),
+        "metrics": found.metrics,
+        "settings": found.settings,
+    }
+    return row if separation_nm is None else row | details(found, separation_nm)
