@@ -8,19 +8,26 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from os import PathLike
 from pathlib import Path
+from typing import TypeAlias
 
 import numpy as np
+from narwhals.typing import IntoDataFrame
 
 from watchkeeper.streams.batch import F8, Batch
-from watchkeeper.streams.logs.source import LogError, open_log
+from watchkeeper.streams.frames.read import is_frame
+from watchkeeper.streams.frames.sources import Data, Log, sources_of
+from watchkeeper.streams.logs.source import LogError, open_log, read_logs
 from watchkeeper.streams.messages import COLUMN, FIELDS, Kind
 
 ENDINGS = (".csv", ".csv.gz", ".wklog")
 SENSORS = (Kind.GPS, Kind.IMU)
 _G = COLUMN[Kind.GPS]
+FlightData: TypeAlias = Data | Mapping[str, "Log | IntoDataFrame | Mapping[str, object]"]
+"""A folder, a frame of several vehicles, or frames and logs by the name of the flight."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +129,32 @@ def _join(kind: Kind, parts: list[Stream]) -> Stream:
     order = np.argsort(t, kind="stable")
     order = order[np.append(True, np.diff(t[order]) > 0.0)]
     return Stream(t[order], np.ascontiguousarray(data[:, order]))
+
+
+def flights_in(data: FlightData) -> list[Flight]:
+    """All flights in a folder of logs, in a frame of several vehicles, or in frames and logs by name."""
+    if isinstance(data, (str, PathLike)) and Path(data).is_dir():
+        return read_flights(Path(data))
+    if not isinstance(data, Mapping) or not all(_is_log(part) for part in data.values()):
+        return _found(data)
+    return [
+        replace(flight, id=name if len(own) == 1 else f"{name}/{flight.id}")
+        for name, part in data.items()
+        for own in [_found(part)]
+        for flight in own
+    ]
+
+
+def _is_log(part: object) -> bool:
+    return isinstance(part, (str, PathLike)) or is_frame(part)
+
+
+def _found(data: object) -> list[Flight]:
+    sources = sources_of(data)
+    found = flights_of(read_logs(sources))
+    if not found:
+        raise LogError(sources[0].info().path, "no vehicle with both GPS and IMU samples")
+    return found
 
 
 def read_flights(folder: Path) -> list[Flight]:

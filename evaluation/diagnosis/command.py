@@ -1,7 +1,6 @@
 """`watchkeeper evaluate diagnosis`: does the diagnoser name the right fault at the right place, and at what cost?
 
-Plays seeded episodes on simulated telemetry networks with our diagnoser and with baselines beside it; with --streamed,
-injects faults into simulated telemetry and lets the whole pipeline find them.
+api.py does the work; this file reads the arguments and writes tables, JSON and a report.
 Loaded by daemon/commands/evaluate.py.
 """
 
@@ -12,15 +11,12 @@ import importlib.util
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from watchkeeper.evaluation.diagnosis import report
-from watchkeeper.evaluation.diagnosis.metrics import CompetitionEvaluator
-from watchkeeper.evaluation.diagnosis.streamed import StreamedTask, figures, stream
-from watchkeeper.evaluation.shared.counted import counted
+from watchkeeper.evaluation.diagnosis.api import Diagnosis, diagnosis
+from watchkeeper.evaluation.shared.errors import EvaluationError
 from watchkeeper.evaluation.shared.html import Table
 from watchkeeper.evaluation.shared.output import write_json
-from watchkeeper.streams.logs.exits import fail
+from watchkeeper.streams.logs.exits import USAGE, fail
 
 HELP = """\
 Play troubleshooting episodes on simulated telemetry networks (4 to 200 devices, one fault each) with our diagnoser and
@@ -36,7 +32,6 @@ examples:
 docs/evaluation/diagnosis.md defines every figure. A file name of - is standard output. Needs the extra `gym`.
 exit codes: 0 good, 1 failed, 2 usage
 """
-EPISODES, STREAMED_EPISODES = 1000, 200
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -63,43 +58,21 @@ def main(args: argparse.Namespace) -> int:
     """Play; the exit code."""
     if (args.plot or args.report) and importlib.util.find_spec("matplotlib") is None:
         return fail('--plot and --report need matplotlib: pip install "watchkeeper[plots]"')
-    args.episodes = args.episodes or (STREAMED_EPISODES if args.streamed else EPISODES)
     if args.no_port_reports and not args.streamed:
-        return fail("--no-port-reports: only with --streamed", 2)
-    if args.streamed:
-        return _streamed(args)
-    if importlib.util.find_spec("gymnasium") is None:
-        return fail('evaluate diagnosis needs gymnasium: pip install "watchkeeper[gym]"')
-    from watchkeeper.evaluation.diagnosis.network import SIZE_MAX, SIZE_MIN  # noqa: PLC0415
-    from watchkeeper.evaluation.diagnosis.play import AGENTS, Task, play  # noqa: PLC0415
-
-    low, high = args.devices
-    if not SIZE_MIN <= low <= high <= SIZE_MAX:
-        return fail(f"--devices {low} {high}: expected {SIZE_MIN} <= MIN <= MAX <= {SIZE_MAX}", 2)
-    names = [name.strip() for name in args.agents.split(",")] if args.agents else list(AGENTS)
-    if unknown := [name for name in names if name not in AGENTS]:
-        return fail(f"--agents: {unknown[0]!r} is none of {', '.join(AGENTS)}", 2)
-    tasks = [Task(name, args.seed, i, low, high) for name in names for i in range(args.episodes)]
-    played = counted(play, tasks, "diagnosing", jobs=args.jobs, hidden=args.quiet)
-    _tell(args, names, played)
-    return 0
-
-
-def _streamed(args: argparse.Namespace) -> int:
-    mute = args.no_port_reports
-    tasks = [StreamedTask(args.seed, i, True, mute) for i in range(args.episodes)]
-    tasks += [StreamedTask(args.seed, i, False, mute) for i in range(args.clean)]
-    played = counted(stream, tasks, "streaming", jobs=args.jobs or (2 if len(tasks) > 20 else 1), hidden=args.quiet)
-    summary = CompetitionEvaluator(p.metrics for p in played if p.metrics is not None).compute_summary()
-    found = figures(played)
-    settings = {"episodes": args.episodes, "clean": args.clean, "seed": args.seed, "port_reports": not mute}
+        return fail("--no-port-reports: only with --streamed", USAGE)
+    try:
+        result = diagnosis(
+            episodes=args.episodes, seed=args.seed, devices=tuple(args.devices), streamed=args.streamed,
+            agents=[name.strip() for name in args.agents.split(",")] if args.agents else None,
+            port_reports=not args.no_port_reports, clean=args.clean, jobs=args.jobs, quiet=args.quiet,
+        )  # fmt: skip
+    except ImportError as error:
+        return fail(str(error))
+    except EvaluationError as error:
+        return fail(f"--{error}", USAGE)
     if args.out:
-        content = {"settings": settings, "summary": summary, "streamed": msgspec.to_builtins(found)}
-        content["look_alikes"] = msgspec.to_builtins(report.look_alikes(played))
-        write_json(args.out, content | {"episodes": msgspec.to_builtins(played)})
-    tables = [report.agents_table({"streamed": summary}), report.streamed_table(found), *_details(summary, played)]
-    silent = ", no port reports" if mute else ""
-    _show(args, tables, summary, f"{args.episodes:,} streamed episodes, seed {args.seed}{silent}")
+        write_json(args.out, result.to_dict())
+    _tell(args, result)
     return 0
 
 
@@ -120,20 +93,18 @@ def _show(args: argparse.Namespace, tables: list[Table], summary: dict[str, Any]
         report.write_report(args.report, title, tables, summary)
 
 
-def _tell(args: argparse.Namespace, names: list[str], played: list[Any]) -> None:
+def _tell(args: argparse.Namespace, result: Diagnosis) -> None:
     """The agents beside each other, the first of them in detail."""
-    by_agent = {name: [p for p in played if p.agent == name] for name in names}
-    summaries = {n: CompetitionEvaluator(p.metrics for p in own).compute_summary() for n, own in by_agent.items()}
-    first = names[0]
-    if args.out:
-        content = {
-            "settings": {"episodes": args.episodes, "seed": args.seed, "devices": list(args.devices)},
-            "agents": summaries,
-            "look_alikes": {name: msgspec.to_builtins(report.look_alikes(own)) for name, own in by_agent.items()},
-        }
-        write_json(args.out, content | {"episodes": msgspec.to_builtins(played)})
-    tables = [report.agents_table(summaries), *_details(summaries[first], by_agent[first])]
-    _show(args, tables, summaries[first], f"{args.episodes:,} simulated episodes, seed {args.seed}, {first}")
+    first, summary = next(iter(result.summaries.items()))
+    tables = [report.agents_table(result.summaries)]
+    tables += [] if result.streamed is None else [report.streamed_table(result.streamed)]
+    played = result.played if result.streamed is not None else result.of(first)
+    count = f"{result.settings['episodes']:,}"
+    if result.streamed is None:
+        title = f"{count} simulated episodes, seed {args.seed}, {first}"
+    else:
+        title = f"{count} streamed episodes, seed {args.seed}{', no port reports' if args.no_port_reports else ''}"
+    _show(args, [*tables, *_details(summary, played)], summary, title)
 
 
 def _whole(word: str) -> int:

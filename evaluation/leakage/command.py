@@ -1,23 +1,19 @@
 """`watchkeeper evaluate leakage`: does anything in an evaluation know what it must not know? Exit code 1 when it does.
 
-Three checks, each by itself or all together: splits (flights.py), features (features.py) and code
-(code.py). Without arguments it checks what is shipped: config/splits.json and our own code.
+api.py does the work; this file reads the arguments and says what was found. Without arguments it checks what is
+shipped: config/splits.json and our own code.
 """
 
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 
 import msgspec
 
-from watchkeeper.evaluation.attacks.flight import read_flights
-from watchkeeper.evaluation.leakage.code import code_leaks
-from watchkeeper.evaluation.leakage.features import feature_leaks
-from watchkeeper.evaluation.leakage.flights import split_leaks
+from watchkeeper.evaluation.leakage.api import leakage
 from watchkeeper.evaluation.protocol.features import PROFILES
-from watchkeeper.evaluation.protocol.splits import check_recipes, read_splits, simulated
+from watchkeeper.streams.logs.exits import fail
 
 HELP = "Look for leaks: a flight in two splits, a feature that gives the label away, code that learns from test data."
 EXAMPLES = """\
@@ -29,7 +25,6 @@ examples:
 
 exit codes: 0 no leak, 1 a leak (or a file that cannot be read), 2 usage
 """
-OWN_CODE = ("evaluation", "detectors")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -51,37 +46,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(args: argparse.Namespace) -> int:
     """Check; the exit code."""
-    everything = args.splits is None and args.data is None and args.check_code is None
-    leaks: list[str] = []
-    if args.splits is not None or everything:
-        try:
-            leaks += _said("splits", _splits(args.splits, args.flights))
-        except msgspec.DecodeError as error:
-            print(f"watchkeeper: {args.splits}: {error}", file=sys.stderr)
-            return 1
-    if args.data is not None:
-        leaks += _said("features", feature_leaks(args.data, args.correlation_threshold, args.label, args.features))
-    if args.check_code is not None or everything:
-        package = Path(__file__).parents[2]
-        paths = args.check_code or [package / folder for folder in OWN_CODE]
-        leaks += _said("code", [str(leak) for leak in code_leaks(paths, args.features)])
-    return 1 if leaks else 0
+    try:
+        found = leakage(
+            splits=args.splits, flights=args.flights, data=args.data, label=args.label,
+            correlation_threshold=args.correlation_threshold, features=args.features, code=args.check_code,
+        )  # fmt: skip
+    except msgspec.DecodeError as error:
+        return fail(f"{args.splits}: {error}")
+    for check, leaks in found.checks.items():
+        _say(check, leaks)
+    return 1 if len(found) else 0
 
 
-def _splits(path: Path | None, folder: Path | None) -> list[str]:
-    splits = read_splits(path)
-    if folder is not None:
-        return split_leaks(splits, read_flights(folder))
-    wrong = check_recipes(splits)
-    made = [] if wrong else [simulated(name, recipe) for name, recipe in splits.flights.items()]
-    return wrong + split_leaks(splits, made)
-
-
-def _said(check: str, leaks: list[str]) -> list[str]:
+def _say(check: str, leaks: list[str]) -> None:
     print(f"{check}: {'no leak' if not leaks else f'{len(leaks)} found'}")
     for leak in leaks:
         print(f"  {leak}")
-    return leaks
 
 
 def _share(word: str) -> float:

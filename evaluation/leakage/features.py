@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import gzip
 from dataclasses import dataclass
+from os import PathLike
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,9 @@ from scipy.stats import rankdata
 
 from watchkeeper.evaluation.protocol.features import banned
 from watchkeeper.streams.batch import F8
+from watchkeeper.streams.frames.cells import texts
+from watchkeeper.streams.frames.read import NAME as FRAME
+from watchkeeper.streams.frames.read import columns_in
 from watchkeeper.streams.logs.source import LogError
 
 LABELS = ("label", "is_attack", "attacked")
@@ -27,9 +31,11 @@ class Feature:
     correlation: float
 
 
-def correlations(path: Path, label: str | None) -> tuple[str, list[Feature]]:
-    """The label's name, and all features, the most telling first."""
-    names, values = _read(path)
+def correlations(data: object, label: str | None) -> tuple[str, list[Feature]]:
+    """The label's name, and all features, the most telling first; of a file or a frame."""
+    path = Path(data) if isinstance(data, (str, PathLike)) else None
+    names, values = _read(path) if path else _read_frame(data)
+    path = path or FRAME
     chosen = label or next((name for name in LABELS if name in names), None)
     if chosen is None or chosen not in names:
         wanted = repr(label) if label else " or ".join(map(repr, LABELS))
@@ -45,9 +51,9 @@ def correlations(path: Path, label: str | None) -> tuple[str, list[Feature]]:
     return chosen, sorted(features, key=lambda feature: -abs(feature.correlation))
 
 
-def feature_leaks(path: Path, limit: float, label: str | None, profile: str) -> list[str]:
+def feature_leaks(data: object, limit: float, label: str | None, profile: str) -> list[str]:
     """What a feature table gives away, one line each."""
-    chosen, features = correlations(path, label)
+    chosen, features = correlations(data, label)
     found = [f"column {name!r} is banned by its name" for name in banned((f.name for f in features), profile)]
     found += [
         f"column {f.name!r} goes with {chosen!r} (correlation {f.correlation:+.3f}, limit {limit:g})"
@@ -80,6 +86,11 @@ def _read(path: Path) -> tuple[list[str], list[F8]]:
     if not names:
         raise LogError(path, "empty: no head with the columns' names")
     return names, [np.array(column) for column in columns]
+
+
+def _read_frame(data: object) -> tuple[list[str], list[F8]]:
+    columns = columns_in(data)
+    return list(columns), [np.array([_number(word) for word in texts(cells)]) for cells in columns.values()]
 
 
 def _number(word: str) -> float:

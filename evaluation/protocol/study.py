@@ -24,6 +24,13 @@ from watchkeeper.evaluation.protocol.run import Through, prove_independent, run
 from watchkeeper.evaluation.protocol.search import Detectable, alarm_recall, smallest
 from watchkeeper.evaluation.protocol.splits import Material
 from watchkeeper.evaluation.shared.bootstrap import RESAMPLES, SEED
+from watchkeeper.streams.frames.write import COUNT, FLAG, NUMBER, TEXT, Backend, rows_frame
+
+COLUMNS = {
+    **dict.fromkeys(("group", "attack", "family"), TEXT), "magnitude": NUMBER, "cases": COUNT, "failed": FLAG,
+    **dict.fromkeys(("auroc", "recall_1", "recall_5", "event_recall_1", "latency_ms"), NUMBER),
+    **dict.fromkeys(("alarm_recall", "alarm_latency_ms"), NUMBER),
+}  # fmt: skip
 
 
 class Failure(msgspec.Struct, frozen=True):
@@ -54,6 +61,26 @@ class Result(msgspec.Struct, frozen=True):
     """Cases that would not have changed a sample."""
     river: RiverFigures | None = None
     """What online models add; only where it was asked for."""
+
+    def to_frame(self, backend: Backend | None = None) -> Any:
+        """One row per group of flights and attack: how well it is found."""
+        rows = [
+            {
+                "group": group.group, "attack": row.attack, "family": row.family, "magnitude": row.magnitude,
+                "cases": row.cases, "failed": row.attack in group.failures, "auroc": row.epoch.auroc,
+                "recall_1": row.epoch.recall_1, "recall_5": row.epoch.recall_5,
+                "event_recall_1": row.event.recall_1, "latency_ms": row.event.latency_ms,
+                "alarm_recall": row.event.alarm_recall, "alarm_latency_ms": row.event.alarm_latency_ms,
+            }
+            for group in self.groups.values()
+            for row in group.attacks
+        ]  # fmt: skip
+        return rows_frame(rows, COLUMNS, backend)
+
+    def to_dict(self) -> dict[str, Any]:
+        """All figures, ready for JSON: what `--out` writes."""
+        found: dict[str, Any] = msgspec.to_builtins(self)
+        return found
 
 
 def study(

@@ -5,7 +5,10 @@ Every result has `.to_frame()` and `.to_dict()`. The command `watchkeeper evalua
 
 from watchkeeper.evaluation.alarms.api import alarms
 from watchkeeper.evaluation.conflicts.api import conflicts
+from watchkeeper.evaluation.diagnosis.api import diagnosis
+from watchkeeper.evaluation.leakage.api import leakage
 from watchkeeper.evaluation.paired.api import paired
+from watchkeeper.evaluation.protocol.api import protocol
 from watchkeeper.evaluation.tracks.api import tracks
 
-__all__ = ["alarms", "conflicts", "paired", "tracks"]
+__all__ = ["alarms", "conflicts", "diagnosis", "leakage", "paired", "protocol", "tracks"]

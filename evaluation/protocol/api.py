@@ -1,0 +1,140 @@
+"""`watchkeeper.evaluate.protocol`: the GPS/IMU detector judged by the rules of docs/evaluation/protocol.md.
+
+Reads or simulates the flights and has them studied (study.py). command.py is the same from a terminal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from os import PathLike
+from pathlib import Path
+
+import msgspec
+
+from watchkeeper.config.loader import load
+from watchkeeper.detectors.engine.warmup import warm_up
+from watchkeeper.evaluation.attacks.catalogue import Attack, catalogue
+from watchkeeper.evaluation.attacks.flight import FlightData, airframe_of, flights_in
+from watchkeeper.evaluation.protocol.features import banned
+from watchkeeper.evaluation.protocol.river import river_study
+from watchkeeper.evaluation.protocol.run import ProtocolError, Through
+from watchkeeper.evaluation.protocol.splits import MIXED, Fold, Material, leave_one_out, read_splits, simulated
+from watchkeeper.evaluation.protocol.study import Result, study
+from watchkeeper.streams.batch import Batch
+from watchkeeper.streams.logs.progress import shown
+from watchkeeper.streams.logs.source import SourceInfo
+from watchkeeper.streams.messages import FIELDS, Kind
+
+CONFIGS = ("high-sensitivity", "balanced", "high-specificity")
+
+
+def protocol(
+    flights: FlightData | None = None,
+    *,
+    splits: str | PathLike[str] | None = None,
+    attacks: Sequence[str] | None = None,
+    repeats: int = 3,
+    features: str = "strict",
+    profile: str = "balanced",
+    search: bool = True,
+    river: bool = False,
+    config: str | PathLike[str] | None = None,
+    quiet: bool = True,
+) -> Result:
+    """Judge the GPS/IMU detector: clean flights calibrate, held-out flights carry the attacks of the catalogue.
+
+    `flights` are a folder of logs, a frame of vehicles, or frames and logs by name, judged leave-one-flight-out;
+    without them flights are simulated as `splits` says (default: the shipped ones), which takes minutes. `attacks` are
+    names or families (default: all), `repeats` onsets per attack and flight; `search` finds the smallest magnitude that
+    is found; `river` adds what online models find. `config` is a TOML file.
+
+    Raises AttackError for an unknown attack, ProtocolError where the result would not mean anything.
+    """
+    chosen = _chosen(attacks)
+    material = _simulated(None if splits is None else Path(splits)) if flights is None else _real(flights)
+    file = None if config is None else Path(config)
+    profiles = {name: load(file, overrides={"profile": name}) for name in CONFIGS}
+    warm_up(profiles[profile])
+    strict = features == "strict"
+    result = study(
+        material, profiles, profile, chosen,
+        repeats=repeats, strict=strict, search=search, through=_meter(hidden=quiet),
+    )  # fmt: skip
+    if river:
+        more = river_study(material, profiles[profile], chosen, strict=strict, through=_meter(hidden=quiet))
+        result = msgspec.structs.replace(result, river=more)
+    where = flights if isinstance(flights, (str, PathLike)) else "frames"
+    source = "simulated flights, fixed splits" if flights is None else f"{where}, leave-one-flight-out"
+    result.settings["flights"] = source
+    result.settings["refused_features"] = banned(_names(), features)
+    return result
+
+
+def _chosen(words: Sequence[str] | None) -> list[Attack]:
+    """The attacks named, by name or family; all of them without a word."""
+    known = catalogue()
+    if words is None:
+        return known.attacks
+    chosen: list[Attack] = []
+    for word in words:
+        family = [attack for attack in known.attacks if attack.family == word]
+        chosen += family or [known.find(word)]
+    return list(dict.fromkeys(chosen))
+
+
+def _real(data: FlightData) -> Material:
+    flights = {flight.id: flight.from_zero() for flight in flights_in(data)}
+    if len(flights) < 2:
+        where = f"{data}: " if isinstance(data, (str, PathLike)) else ""
+        raise ProtocolError(f"{where}leave-one-flight-out needs two flights, there is {len(flights)}")
+    classes = sorted({flight.airframe for flight in flights.values()})
+    groups = {MIXED: leave_one_out(list(flights))}
+    for airframe in classes if len(classes) > 1 else ():
+        own = [name for name, flight in flights.items() if flight.airframe == airframe]
+        if len(own) > 1:
+            groups[airframe] = leave_one_out(own)
+    return Material(flights, groups)
+
+
+def _simulated(path: Path | None) -> Material:
+    found = read_splits(path)
+    if problems := found.overlaps():
+        raise ProtocolError("; ".join(problems))
+    of = found.splits
+    flights = {name: simulated(name, found.flights[name]).from_zero() for names in of.values() for name in names}
+    calibrate = (*of.get("train", ()), *of["validation"])
+    groups = {MIXED: [Fold(calibrate, tuple(of["test"]))]}
+    for airframe in sorted({airframe_of(name) for name in of["test"]}):
+        own = tuple(tuple(f for f in names if airframe_of(f) == airframe) for names in (calibrate, of["test"]))
+        if own[0] and own[1]:
+            groups[airframe] = [Fold(*own)]
+    return Material(flights, groups, tuple(of.get("shift", ())))
+
+
+def _names() -> list[str]:
+    return [field.name for kind in (Kind.GPS, Kind.IMU) for field in FIELDS[kind]]
+
+
+class _Progress:
+    """Stands in for a log, of which the progress bar asks how much has been read."""
+
+    def __init__(self, total: int) -> None:
+        self.position, self._total = 0, total
+
+    def info(self) -> SourceInfo:
+        """Its size is counted in samples."""
+        return SourceInfo(Path("flights"), "flights", self._total, ())
+
+
+def _meter(*, hidden: bool) -> Through:
+    def through(batches: Iterator[Batch], total: int) -> Iterator[Batch]:
+        meter = _Progress(total)
+
+        def counted() -> Iterator[Batch]:
+            for batch in batches:
+                meter.position += len(batch)
+                yield batch
+
+        return shown(counted(), [meter], "evaluating", hidden=hidden)
+
+    return through
