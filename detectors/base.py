@@ -124,7 +124,7 @@ def register(detector: D) -> D:
     """
     declared: Declaration | None = getattr(detector, "declaration", None)
     if not isinstance(declared, Declaration):
-        raise TypeError(f"{detector.__name__}: a detector has a class attribute `declaration` (wk.Declaration)")
+        raise TypeError(f"{detector.__name__}: a detector has a class attribute `declaration` (see declaration.py)")
     if problems := list(declared.problems()):
         raise TypeError(f"{detector.__name__}: {'; '.join(problems)}")
     if REGISTRY.get(declared.name) is detector:

@@ -21,6 +21,7 @@ from msgspec import Meta, Struct
 
 from watchkeeper.config.section import Section
 from watchkeeper.streams.batch import Batch
+from watchkeeper.streams.messages import Kind
 from watchkeeper.streams.simulate import simulate
 
 Subject = Literal["vehicle", "pair", "place"]
@@ -96,7 +97,8 @@ class AlarmKind:
 
     `say` makes one sentence for a person, without state or severity. `threshold` is the score that counts, from the
     settings of the kind. A kind that is about `safety` is dangerous now, any other a problem to look after.
-    `settings` is the kind's section of the configuration if it is not the detector's own.
+    `settings` is the kind's section of the configuration if it is not the detector's own. `needs` are the streams
+    without which nothing can be judged: of each group in it, one at least.
     """
 
     name: str
@@ -107,6 +109,7 @@ class AlarmKind:
     threshold: Callable[[Any], float] = lambda _settings: 1.0
     safety: bool = False
     settings: type[Section] | None = None
+    needs: tuple[tuple[Kind, ...], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

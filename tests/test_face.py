@@ -16,7 +16,6 @@ import pyarrow as pa
 import pytest
 
 import watchkeeper as wk
-from watchkeeper._api import NEEDS
 from watchkeeper.config.loader import ConfigError
 from watchkeeper.config.schema import DEFAULT, Config
 from watchkeeper.daemon.cli import main
@@ -126,14 +125,22 @@ def test_what_was_not_judged_is_said() -> None:
     alarms = wk.watch(table)
     assert alarms.samples == {"adsb": 1}
     assert alarms.drops == {"adsb": {"bad_id": 1, "out_of_range": 1}}
-    assert alarms.not_judged == {"gps_imu": "no gps, no imu", "intent": "no action"}
+    assert alarms.not_judged == {"gps_imu": "no gps, no imu", "intent": "no action or route"}
     for said in ("dropped: 1 adsb bad_id, 1 adsb out_of_range", "gps_imu (no gps, no imu)"):
         assert said in repr(alarms)
         assert said in alarms._repr_html_()
 
 
-def test_every_kind_of_alarm_says_which_streams_it_needs() -> None:
-    assert set(NEEDS) == {kind for detector in REGISTRY.values() for kind in detector.kinds}
+@pytest.mark.parametrize("name", REGISTRY)
+def test_what_a_detector_declares_to_need_is_in_its_own_scenario(name: str) -> None:
+    declared = REGISTRY[name].declaration
+    assert not {kind.name for kind in declared.kinds} & wk.watch(declared.scenario).not_judged.keys()
+
+
+def test_two_sensors_that_never_meet_in_one_vehicle_are_not_judged() -> None:
+    frame = wk.simulate("drones", seconds=20, seed=1, vehicles=2).to_frame("polars")
+    alarms = wk.watch(frame.with_columns(id=pl.col("kind") + pl.col("id")))
+    assert alarms.not_judged["gps_imu"] == "too little gps and imu of one vehicle"
 
 
 def test_a_notebook_shows_a_table_in_which_names_cannot_be_markup(demo: Path) -> None:

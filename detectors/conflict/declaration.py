@@ -7,6 +7,7 @@ from typing import Annotated
 
 from watchkeeper.config.detectors.conflict import Conflict, Los
 from watchkeeper.detectors.declaration import AlarmKind, Declaration, Facts, Gauge, fact, known, listed, simulated
+from watchkeeper.streams.messages import Kind
 
 
 class PairFacts(Facts, frozen=True, kw_only=True):
@@ -49,6 +50,7 @@ DECLARATION = Declaration(
             help="two aircraft will probably come closer than both minima within the horizon",
             facts=PairFacts,
             say=_say_conflict,
+            needs=((Kind.ADSB,),),
             threshold=lambda settings: float(settings.probability),
             safety=True,
         ),
@@ -57,6 +59,7 @@ DECLARATION = Declaration(
             help="two aircraft are closer than both minima now",
             facts=PairFacts,
             say=_say_los,
+            needs=((Kind.ADSB,),),
             safety=True,
             settings=Los,
         ),

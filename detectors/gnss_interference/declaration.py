@@ -7,6 +7,7 @@ from typing import Annotated
 
 from watchkeeper.config.detectors.gnss_interference import GnssInterference
 from watchkeeper.detectors.declaration import AlarmKind, Declaration, Facts, Gauge, fact, known, simulated
+from watchkeeper.streams.messages import Kind
 
 
 class AreaFacts(Facts, frozen=True, kw_only=True):
@@ -41,6 +42,7 @@ DECLARATION = Declaration(
             help="many aircraft in one area have lost their GNSS accuracy together",
             facts=AreaFacts,
             say=_say,
+            needs=((Kind.ADSB,),),
             threshold=lambda settings: float(settings.share),
         ),
     ),

@@ -10,6 +10,7 @@ from msgspec import defstruct
 from watchkeeper.config.detectors.gps_imu import GpsImu
 from watchkeeper.detectors.declaration import AlarmKind, Declaration, Facts, Gauge, fact, listed, simulated
 from watchkeeper.detectors.gps_imu.state import CHANNELS
+from watchkeeper.streams.messages import Kind
 
 # Channel to what it means, and to the words of the sentence; in the order of CHANNELS.
 _MEANING: dict[str, tuple[str, str]] = {
@@ -82,6 +83,7 @@ DECLARATION = Declaration(
             help="what the GPS says contradicts what the IMU says",
             facts=ResidualFacts,
             say=_say,
+            needs=((Kind.GPS,), (Kind.IMU,)),
             causes=CAUSES,
             threshold=lambda settings: float(settings.threshold),
         ),

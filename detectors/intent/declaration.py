@@ -9,6 +9,7 @@ from msgspec import field
 
 from watchkeeper.config.detectors.intent import Intent
 from watchkeeper.detectors.declaration import AlarmKind, Declaration, Facts, Gauge, fact, known, listed, simulated
+from watchkeeper.streams.messages import Kind
 
 
 class IntentFacts(Facts, frozen=True, kw_only=True):
@@ -53,6 +54,7 @@ DECLARATION = Declaration(
             help="a controller acts without a conflict, or does not act on one",
             facts=IntentFacts,
             say=_say,
+            needs=((Kind.ADSB,), (Kind.ACTION, Kind.ROUTE)),
             causes={
                 "ghost": "a deliberate command to a vehicle that is in no conflict",
                 "missed": "a conflict without a command for `response_s`",

@@ -66,6 +66,7 @@ DECLARATION = Declaration(
             help="a track contradicts itself: a spoofed or broken sender, or two with one id",
             facts=TrackFacts,
             say=_say,
+            needs=((Kind.ADSB,),),
             causes=CAUSES,
         ),
     ),

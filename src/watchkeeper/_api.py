@@ -18,6 +18,7 @@ from watchkeeper._alarms import Alarms
 from watchkeeper.config.loader import load
 from watchkeeper.config.schema import Config
 from watchkeeper.detectors.base import Evidence, Window
+from watchkeeper.detectors.catalog import discover
 from watchkeeper.detectors.engine.pipeline import Pipeline
 from watchkeeper.detectors.engine.replay import events_of
 from watchkeeper.streams.frames.cells import Clock
@@ -26,18 +27,6 @@ from watchkeeper.streams.frames.sources import FrameT, Log, sources_of
 from watchkeeper.streams.frames.write import NUMBER, TEXT, Backend, backend_of, frame_of, time_cells, time_type
 from watchkeeper.streams.logs.progress import shown
 from watchkeeper.streams.logs.source import Source, read_logs
-
-# The streams without which a kind of alarm cannot be judged. A kind that is not here needs none in particular.
-NEEDS: dict[str, tuple[str, ...]] = {
-    "conflict": ("adsb",),
-    "los": ("adsb",),
-    "kinematics": ("adsb",),
-    "gnss_interference": ("adsb",),
-    "intent": ("adsb", "action"),
-    "gps_imu": ("gps", "imu"),
-    "silence": (),
-    "link": (),
-}
 
 
 @overload
@@ -143,6 +132,8 @@ class _Ledger:
 
 
 def _config(config: Config | str | Path | None) -> Config:
+    # detectors of other packages too: silence must mean that they look as well
+    discover()
     if isinstance(config, Config):
         return config
     return load(None if config is None else Path(config))
@@ -160,12 +151,13 @@ def _clock(sources: Sequence[Source]) -> Clock:
 def _not_judged(pipeline: Pipeline, judged: set[str]) -> dict[str, str]:
     """Why there can be no alarm of a kind, where that is known."""
     found: dict[str, str] = {}
-    for kind in (kind for detector in pipeline.detectors for kind in detector.kinds):
-        missing = [stream for stream in NEEDS.get(kind, ()) if not pipeline.samples[stream]]
+    for kind in (kind for detector in pipeline.detectors for kind in detector.declaration.kinds):
+        groups = [[stream.word for stream in group] for group in kind.needs]
+        missing = [" or ".join(group) for group in groups if not any(pipeline.samples[word] for word in group)]
         if not pipeline.samples.total():
-            found[kind] = "no samples"
+            found[kind.name] = "no samples"
         elif missing:
-            found[kind] = ", ".join(f"no {stream}" for stream in missing)
-        elif kind == "gps_imu" and kind not in judged:
-            found[kind] = "no filter aligned: too little GPS and IMU together"
+            found[kind.name] = ", ".join(f"no {words}" for words in missing)
+        elif len(groups) > 1 and kind.name not in judged:
+            found[kind.name] = f"too little {' and '.join(' or '.join(group) for group in groups)} of one vehicle"
     return found
