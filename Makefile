@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 ARGS ?=
 
-.PHONY: demo test check check-page bench data proofs reproduce docs dashboards clean
+.PHONY: demo test check check-page bench data proofs reproduce docs dashboards notebook clean
 
 demo: $(VENV)/runs ## broker, simulator, daemon and live alarms: make demo ARGS="--seconds 60"
 	$(BIN)/watchkeeper demo $(ARGS)
@@ -59,6 +59,9 @@ docs: $(VENV)/ready ## the reference pages that are generated from the code
 	$(BIN)/python -m watchkeeper.detectors.reference > docs/alarms.md
 	$(BIN)/python -m watchkeeper.streams.adapters.reference > docs/adapters/README.md
 	$(BIN)/python -m watchkeeper.evaluation.attacks.reference > docs/evaluation/attacks.md
+
+notebook: $(VENV)/ready ## examples/python.ipynb, made from examples/python.py and run
+	$(BIN)/python examples/notebook.py
 
 dashboards: $(VENV)/ready ## Grafana's dashboards, generated from deploy/dashboards
 	$(BIN)/python deploy/dashboards/generate.py deploy/grafana/dashboards

@@ -46,7 +46,9 @@ def frame_of(columns: Mapping[str, Any], schema: Mapping[str, nw.dtypes.DType], 
         schema=dict(schema),
         backend=choose(backend),
     )
-    return made.to_native()
+    # in pandas NaN is how a value is absent; elsewhere it is a number, and counts in every mean
+    absent = [] if made.implementation.is_pandas() else [name for name, kind in schema.items() if kind == NUMBER]
+    return (made.with_columns(nw.col(absent).fill_nan(None)) if absent else made).to_native()
 
 
 def rows_frame(rows: Sequence[Mapping[str, Any]], schema: Mapping[str, nw.dtypes.DType], backend: str | None) -> Any:

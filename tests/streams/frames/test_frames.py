@@ -11,7 +11,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from watchkeeper.streams.batch import Batch
@@ -155,6 +155,7 @@ def test_an_empty_frame_still_has_types(backend: str) -> None:
     assert made.schema == {"a": nw.Float64(), "b": nw.Int64()}
 
 
+@settings(deadline=None)
 @given(
     st.lists(
         st.tuples(st.floats(0, 1e9), st.sampled_from("abc"), st.floats(-90, 90), st.none() | st.floats(0, 4e4)),
