@@ -24,7 +24,10 @@ def config(path: str | PathLike[str] | None = None, **overrides: Any) -> Config:
     3
     """
     # on first use: `import watchkeeper` stays quick
+    from watchkeeper.config.guests import discover  # noqa: PLC0415
     from watchkeeper.config.loader import load  # noqa: PLC0415
+
+    discover()
 
     tree: dict[str, Any] = {}
     for name, value in overrides.items():

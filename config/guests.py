@@ -8,6 +8,8 @@ Catalogues call this when they find a component; nobody else needs to.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from importlib import import_module
+from importlib.metadata import entry_points
 from operator import attrgetter
 from typing import Any, Literal
 
@@ -74,6 +76,22 @@ def section_of(config: Config, place: Place, name: str) -> Any:
     extensible: Extensible = getattr(config, place)
     found = getattr(extensible, name, None)
     return found if found is not None else _guests[place][name]()
+
+
+# Where components of other packages are registered, by the group of their entry points. Loaded by name: they are above.
+CATALOGUES: dict[str, str] = {
+    "watchkeeper.detectors": "watchkeeper.detectors.catalog",
+    "watchkeeper.adapters": "watchkeeper.streams.adapters.catalog",
+    "watchkeeper.sinks": "watchkeeper.daemon.outputs.catalog",
+}
+
+
+def discover() -> None:
+    """Register what other packages bring, before a configuration is read. Raises GuestError."""
+    for group, catalogue in CATALOGUES.items():
+        # without guests nothing is imported: `--help` answers at once
+        if entry_points(group=group):
+            import_module(catalogue).discover()
 
 
 _loaded: set[tuple[str, str, str]] = set()

@@ -12,9 +12,10 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
-from importlib.metadata import entry_points, version
+from importlib.metadata import version
 from types import ModuleType
 
+from watchkeeper.config.guests import discover
 from watchkeeper.config.installed import GuestError
 
 # Command to its module in daemon/commands/ and its line in the overview.
@@ -33,22 +34,6 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "adapters": ("adapters", "every live source and file format that can be read"),
     "bench": ("bench", "measure speed and memory on this machine"),
 }
-
-
-# Where components of other packages are registered, by the group of their entry points.
-CATALOGUES: dict[str, str] = {
-    "watchkeeper.detectors": "watchkeeper.detectors.catalog",
-    "watchkeeper.adapters": "watchkeeper.streams.adapters.catalog",
-    "watchkeeper.sinks": "watchkeeper.daemon.outputs.catalog",
-}
-
-
-def discover() -> None:
-    """Register what other packages bring, before a configuration is read. Raises GuestError."""
-    for group, catalogue in CATALOGUES.items():
-        # without guests nothing is imported: `--help` answers at once
-        if entry_points(group=group):
-            import_module(catalogue).discover()
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -30,11 +30,14 @@ NAMES = {
     "AlarmEvent", "Alarms", "Detector", "Pipeline", "__version__", "config", "evaluate", "open_log", "register",
     "scores", "simulate", "watch",
 }  # fmt: skip
-# modules whose examples are part of the face
-WITH_EXAMPLES = (
-    "watchkeeper", "watchkeeper._alarms", "watchkeeper._api", "watchkeeper.evaluate", "watchkeeper.config.call",
-    "watchkeeper.streams.simulate.scenarios",
-)  # fmt: skip
+PACKAGE = ROOT / "src" / "watchkeeper"
+# every module with an example in it
+WITH_EXAMPLES = sorted(
+    ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts)
+    for folder in (PACKAGE, *(link for link in PACKAGE.iterdir() if link.is_symlink()))
+    for path in (folder.glob("*.py") if folder == PACKAGE else folder.rglob("*.py"))
+    if ">>> " in path.read_text() and path.name != "__init__.py"
+)
 
 
 @pytest.fixture(scope="module")
@@ -68,8 +71,16 @@ def test_importing_it_takes_less_than_a_tenth_of_a_second() -> None:
 
 @pytest.mark.parametrize("name", WITH_EXAMPLES)
 def test_examples_in_docstrings_run(name: str) -> None:
-    failed, _ = doctest.testmod(import_module(name), optionflags=doctest.ELLIPSIS)
+    failed, tried = doctest.testmod(import_module(name), optionflags=doctest.ELLIPSIS)
+    assert tried
     assert not failed
+
+
+def test_every_function_of_the_face_has_an_example() -> None:
+    # the protocol takes minutes
+    functions = [wk.watch, wk.scores, wk.config.call.config, wk.simulate]  # type: ignore[attr-defined]
+    functions += [getattr(wk.evaluate, name) for name in wk.evaluate.__all__ if name != "protocol"]
+    assert not [function.__name__ for function in functions if ">>> " not in (function.__doc__ or "")]
 
 
 def test_the_events_of_a_log_are_the_bytes_of_a_replay(demo: Path, tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 """HallucinationDetector: from a recorded episode to the metrics of its conflicts and of its controller.
 
 The name is that of the document which defines the metrics: a controller that reacts to conflicts that are not there.
-`watchkeeper.evaluation.conflicts.command.command` exports it; docs/evaluation/conflicts.md has the definitions.
+`watchkeeper.evaluation.conflicts.command` exports it; docs/evaluation/conflicts.md has the definitions.
 """
 
 from __future__ import annotations

@@ -64,7 +64,7 @@ def leakage(
     >>> import watchkeeper as wk
     >>> table = {"label": [0, 0, 1, 1, 0], "speed": [3.0, 5.0, 4.0, 3.5, 4.5], "flag": [0.0, 0.1, 0.9, 1.0, 0.0]}
     >>> wk.evaluate.leakage(data=table).to_dict()
-    {'features': ["column 'flag' goes with 'label' (correlation +0.992, limit 0.9)"]}
+    {'features': ["column 'flag' goes with 'label' (correlation +0.994, limit 0.9)"]}
     """
     everything = splits is None and data is None and code is None
     checks: dict[str, list[str]] = {}

@@ -12,6 +12,7 @@ import msgspec
 
 from watchkeeper.detectors.alarms.events import CLEARED, AlarmEvent
 from watchkeeper.detectors.base import SEVERITIES
+from watchkeeper.detectors.catalog import say
 from watchkeeper.streams.frames.cells import Clock
 from watchkeeper.streams.frames.write import COUNT, FLAG, NUMBER, TEXT, Backend, frame_of, time_cells, time_type
 
@@ -95,8 +96,9 @@ class Alarms(Sequence[AlarmEvent], Generic[F]):
     def to_frame(self, backend: Backend | None = None) -> Any:
         """One row per alarm, in the library of the input, or the one named (`pandas`, `polars`, `pyarrow`).
 
-        `severity` is the worst that it reached and `peak` the highest score; `subjects` are joined by `~`; `evidence`
-        is the last event's, as JSON. `t_cleared` is empty while an alarm is `active`. Times are as in the input.
+        `severity` is the worst that it reached and `peak` the highest score; `subjects` are joined by `~`; `say` is
+        the last event as a sentence, `evidence` its evidence as JSON. `t_cleared` is empty while an alarm is `active`.
+        Times are as in the input.
         """
         return frame_of(self._columns(), self._schema(), backend or self._backend)
 
@@ -113,7 +115,7 @@ class Alarms(Sequence[AlarmEvent], Generic[F]):
         schema: dict[str, Any] = dict.fromkeys(("id", "kind", "subjects", "severity"), TEXT)
         schema |= dict.fromkeys(_TIMES, time_type(self._clock))
         schema |= dict.fromkeys(("score", "threshold", "peak"), NUMBER)
-        return schema | {"events": COUNT, "active": FLAG, "evidence": TEXT}
+        return schema | {"events": COUNT, "active": FLAG, "say": TEXT, "evidence": TEXT}
 
     def _columns(self) -> dict[str, list[Any]]:
         lives = list(self._lives.values())
@@ -127,6 +129,7 @@ class Alarms(Sequence[AlarmEvent], Generic[F]):
             "peak": [max(event.score for event in life) for life in lives],
             "events": [len(life) for life in lives],
             "active": [last.state != CLEARED for last in self._last],
+            "say": [say(last) for last in self._last],
             "evidence": [msgspec.json.encode(last.evidence).decode() for last in self._last],
         }
 
@@ -142,7 +145,7 @@ class Alarms(Sequence[AlarmEvent], Generic[F]):
         return "".join(f"; {remark}" for remark in (*remarks, *self.problems) if remark)
 
     def _repr_html_(self) -> str:
-        names = ("kind", "subjects", "severity", *_TIMES, "score", "threshold", "peak")
+        names = ("kind", "subjects", "severity", *_TIMES, "score", "threshold", "peak", "say")
         columns = self._columns()
         head = "".join(f"<th>{name}</th>" for name in names)
         rows = "".join(

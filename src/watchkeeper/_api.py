@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from watchkeeper._alarms import Alarms
+from watchkeeper.config.guests import discover
 from watchkeeper.config.loader import load
 from watchkeeper.config.schema import Config
 from watchkeeper.detectors.base import Evidence, Window
-from watchkeeper.detectors.catalog import discover
 from watchkeeper.detectors.engine.pipeline import Pipeline
 from watchkeeper.detectors.engine.replay import events_of
 from watchkeeper.streams.frames.cells import Clock

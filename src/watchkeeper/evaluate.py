@@ -3,6 +3,7 @@
 Every result has `.to_frame()` and `.to_dict()`. The command `watchkeeper evaluate NAME` is the same from a terminal.
 """
 
+from watchkeeper.config.guests import discover
 from watchkeeper.evaluation.alarms.api import alarms
 from watchkeeper.evaluation.conflicts.api import conflicts
 from watchkeeper.evaluation.diagnosis.api import diagnosis
@@ -10,5 +11,8 @@ from watchkeeper.evaluation.leakage.api import leakage
 from watchkeeper.evaluation.paired.api import paired
 from watchkeeper.evaluation.protocol.api import protocol
 from watchkeeper.evaluation.tracks.api import tracks
+
+# a configuration may have sections of components from other packages
+discover()
 
 __all__ = ["alarms", "conflicts", "diagnosis", "leakage", "paired", "protocol", "tracks"]
