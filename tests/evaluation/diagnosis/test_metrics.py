@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from watchkeeper.detectors.incidents.faults import FAULT_TYPES, Form
 from watchkeeper.detectors.incidents.tools import Symptom, Tool
 from watchkeeper.detectors.incidents.topology import Device, Topology
-from watchkeeper.evaluation.diagnosis.command import CompetitionEvaluator, EpisodeMetrics
+from watchkeeper.evaluation.diagnosis import CompetitionEvaluator, EpisodeMetrics
 from watchkeeper.evaluation.diagnosis.env import DIAGNOSE, MetricsCollectorWrapper, NetworkTroubleshootingEnv
 from watchkeeper.evaluation.diagnosis.metrics import EpisodeLog, episode_metrics, f1_scores
 from watchkeeper.evaluation.diagnosis.network import Fault, Network
