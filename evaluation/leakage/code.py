@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from watchkeeper.evaluation.protocol.features import banned
+from watchkeeper.evaluation.shared.features import banned
 
 FITS = frozenset(
     ("fit", "partial_fit", "fit_predict", "calibrate", "learn", "learn_one", "learn_many", "threshold", "quantile",

@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 
 from watchkeeper.evaluation.leakage.api import leakage
-from watchkeeper.evaluation.protocol.features import PROFILES
+from watchkeeper.evaluation.shared.features import PROFILES
 from watchkeeper.streams.logs.exits import fail
 
 HELP = "Look for leaks: a flight in two splits, a feature that gives the label away, code that learns from test data."

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 from scipy.stats import rankdata
 
-from watchkeeper.evaluation.protocol.features import banned
+from watchkeeper.evaluation.shared.features import banned
 from watchkeeper.streams.batch import F8
 from watchkeeper.streams.frames.cells import texts
 from watchkeeper.streams.frames.read import NAME as FRAME

@@ -15,11 +15,11 @@ from watchkeeper.config.loader import load
 from watchkeeper.detectors.engine.warmup import warm_up
 from watchkeeper.evaluation.attacks.catalogue import Attack, catalogue
 from watchkeeper.evaluation.attacks.flight import FlightData, airframe_of, flights_in
-from watchkeeper.evaluation.protocol.features import banned
 from watchkeeper.evaluation.protocol.river import river_study
 from watchkeeper.evaluation.protocol.run import ProtocolError, Through
 from watchkeeper.evaluation.protocol.splits import MIXED, Fold, Material, leave_one_out, read_splits, simulated
 from watchkeeper.evaluation.protocol.study import Result, study
+from watchkeeper.evaluation.shared.features import banned
 from watchkeeper.streams.batch import Batch
 from watchkeeper.streams.logs.progress import shown
 from watchkeeper.streams.logs.source import SourceInfo

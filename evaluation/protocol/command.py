@@ -15,10 +15,10 @@ import msgspec
 from watchkeeper.config.loader import ENV_FILE
 from watchkeeper.evaluation.attacks.catalogue import AttackError
 from watchkeeper.evaluation.protocol.api import CONFIGS, protocol
-from watchkeeper.evaluation.protocol.features import PROFILES as FEATURES
 from watchkeeper.evaluation.protocol.run import ProtocolError
 from watchkeeper.evaluation.protocol.study import Result
 from watchkeeper.evaluation.protocol.text import markdown, terminal
+from watchkeeper.evaluation.shared.features import PROFILES as FEATURES
 from watchkeeper.streams.logs.exits import fail
 
 HELP = """\

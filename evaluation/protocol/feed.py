@@ -14,7 +14,7 @@ import numpy as np
 
 from watchkeeper.evaluation.attacks.catalogue import Injection
 from watchkeeper.evaluation.attacks.flight import SENSORS, Flight
-from watchkeeper.evaluation.protocol.features import AHRS
+from watchkeeper.evaluation.shared.features import AHRS
 from watchkeeper.streams.batch import F8, I4, Batch, Columns
 from watchkeeper.streams.messages import COLUMN, Kind
 

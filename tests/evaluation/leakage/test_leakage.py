@@ -16,8 +16,8 @@ from watchkeeper.evaluation.leakage.api import OWN_CODE
 from watchkeeper.evaluation.leakage.code import code_leaks
 from watchkeeper.evaluation.leakage.features import correlations
 from watchkeeper.evaluation.leakage.flights import split_leaks
-from watchkeeper.evaluation.protocol.features import banned
 from watchkeeper.evaluation.protocol.splits import Recipe, Splits, read_splits, simulated
+from watchkeeper.evaluation.shared.features import banned
 
 from where import ROOT
 
