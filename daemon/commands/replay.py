@@ -5,24 +5,15 @@ from __future__ import annotations
 import argparse
 import asyncio
 import math
-import resource
 import sys
-import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Sequence
 from pathlib import Path
-from typing import IO, Any
-
-import msgspec
-from rich.console import Console
 
 from watchkeeper.config.loader import ENV_FILE, load
 from watchkeeper.config.schema import Config
 from watchkeeper.daemon.commands.arguments import mqtt_url, port, positive, speed
-from watchkeeper.daemon.outputs.terminal import line_of
-from watchkeeper.detectors.alarms.events import UPDATED, AlarmEvent, encode_event
-from watchkeeper.streams.logs.exits import INTERRUPTED, exits, fail
-from watchkeeper.streams.logs.pacing import Pacer, SystemClock, paced
+from watchkeeper.streams.logs.exits import exits, fail, warn
+from watchkeeper.streams.logs.pacing import Pacer, SystemClock
 from watchkeeper.streams.logs.progress import shown
 from watchkeeper.streams.logs.source import Source, open_log, read_logs
 
@@ -88,104 +79,13 @@ def _publish(args: argparse.Namespace, config: Config, sources: Sequence[Source]
         done = asyncio.run(publish(batches, config, args.to_mqtt, pacer, by_sample=args.samples))
     except ConnectionError as error:
         return fail(f"{args.to_mqtt}: {error}")
-    _warn(sources)
+    warn(sources)
     print(f"{done.samples:,} samples in {done.messages:,} messages to {args.to_mqtt}", file=sys.stderr)
     return 0
 
 
 def _judge(args: argparse.Namespace, config: Config, sources: Sequence[Source]) -> int:
     # here, not above: the numeric libraries take a second, which a wrong argument need not wait for
-    from watchkeeper.daemon.replay.page import show  # noqa: PLC0415
-    from watchkeeper.daemon.replay.trace import Trace  # noqa: PLC0415
-    from watchkeeper.detectors.engine.replay import Replay  # noqa: PLC0415
-    from watchkeeper.detectors.engine.warmup import warm_up  # noqa: PLC0415
+    from watchkeeper.daemon.replay.judge import judge  # noqa: PLC0415
 
-    warm_up(config)
-    interrupted = False
-    with ExitStack() as stack:
-        on_event = stack.enter_context(_alarm_sink(args.alarms))
-        replay = Replay(config, on_event)
-        if args.trace:
-            replay.watchers.append(Trace(stack.enter_context(_output(args.trace)), replay.pipeline))
-        batches = read_logs(sources, chunk=args.chunk, start=args.start, stop=args.stop)
-        batches = shown(batches, sources, "replaying", hidden=args.alarms is None and sys.stdout.isatty())
-        began_s, began_cpu_s = time.perf_counter(), time.process_time()
-        pacer = Pacer(args.speed, SystemClock(), max_gap_s=config.time.gap_skip_s)
-        try:
-            if args.http is None:
-                replay.run(paced(batches, pacer))
-            else:
-                interrupted = not asyncio.run(
-                    show(replay, batches, pacer, args.http, [str(path) for path in args.logs])
-                )
-        except KeyboardInterrupt:
-            interrupted = True
-        wall_s, cpu_s = time.perf_counter() - began_s, time.process_time() - began_cpu_s
-    summary: dict[str, Any] = {"inputs": _inputs(sources)} | replay.summary()
-    if interrupted:
-        summary["interrupted"] = True
-    total = sum(summary["samples"].values())
-    if args.timing:
-        summary["timing"] = {
-            "wall_s": wall_s,
-            "cpu_s": cpu_s,
-            "samples_per_s": total / wall_s,
-            "peak_rss_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
-        }
-    if args.summary:
-        with _output(args.summary) as file:
-            file.write(msgspec.json.format(msgspec.json.encode(summary), indent=2) + b"\n")
-    _warn(sources)
-    raised = sum(states.get("raised", 0) for states in summary["alarms"].values())
-    dropped = sum(n for reasons in summary["drops"].values() for n in reasons.values())
-    print(
-        f"{total:,} samples over {summary['span']['seconds']:,.0f} s, {dropped:,} dropped; {raised:,} alarms raised, "
-        f"{summary['active']:,} active at the end; took {wall_s:.1f} s{' (interrupted)' if interrupted else ''}",
-        file=sys.stderr,
-    )
-    return INTERRUPTED if interrupted else 0
-
-
-def _inputs(sources: Sequence[Source]) -> list[dict[str, Any]]:
-    infos = [source.info() for source in sources]
-    return [{"path": str(i.path), "format": i.format, "bad_rows": i.bad_rows, "problems": i.problems} for i in infos]
-
-
-def _warn(sources: Sequence[Source]) -> None:
-    for info in (source.info() for source in sources):
-        for problem in info.problems:
-            print(f"watchkeeper: {info.path}: {problem}", file=sys.stderr)
-
-
-@contextmanager
-def _output(path: Path) -> Iterator[IO[bytes]]:
-    if str(path) == "-":
-        yield sys.stdout.buffer
-        sys.stdout.buffer.flush()
-        return
-    with path.open("wb") as file:
-        yield file
-
-
-@contextmanager
-def _alarm_sink(path: Path | None) -> Iterator[Callable[[AlarmEvent], None]]:
-    if path is None:
-        # in a pipe a line is a line, however long
-        console = Console(highlight=False, soft_wrap=True)
-        severity: dict[str, str] = {}
-
-        def show(event: AlarmEvent) -> None:
-            # an active alarm repeats itself with fresh numbers: only a change of severity is news here
-            if event.state != UPDATED or severity[event.id] != event.severity:
-                console.print(line_of(event))
-            severity[event.id] = event.severity
-
-        yield show
-        return
-    with _output(path) as file:
-
-        def write(event: AlarmEvent) -> None:
-            file.write(encode_event(event) + b"\n")
-            file.flush()  # alarms are few; a reader that follows the file sees them as they come
-
-        yield write
+    return judge(args, config, sources)

@@ -8,8 +8,6 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import math
-import sys
-from collections.abc import Sequence
 from pathlib import Path
 
 from watchkeeper.config.loader import ENV_FILE, load
@@ -17,8 +15,8 @@ from watchkeeper.evaluation.alarms.api import alarms
 from watchkeeper.evaluation.alarms.report import curve_table, figures_table, pair_lines
 from watchkeeper.evaluation.shared.errors import EvaluationError
 from watchkeeper.evaluation.shared.output import write_json
-from watchkeeper.streams.logs.exits import fail
-from watchkeeper.streams.logs.source import Source, open_log
+from watchkeeper.streams.logs.exits import fail, warn
+from watchkeeper.streams.logs.source import open_log
 
 HELP = """\
 Hold the conflict alarms of a log against what happened next: which alarms were followed by a loss of separation,
@@ -66,7 +64,7 @@ def main(args: argparse.Namespace) -> int:
         return fail(str(error))
     finally:
         if not args.quiet:
-            _warn(sources)
+            warn(sources)
     if args.out:
         write_json(args.out, result.to_dict())
     if str(args.out) != "-":
@@ -96,9 +94,3 @@ def _plot_file(word: str) -> Path:
     if not word.lower().endswith(PLOT_ENDINGS):
         raise argparse.ArgumentTypeError(f"{word!r}: expected a name that ends in {', '.join(PLOT_ENDINGS)}")
     return Path(word)
-
-
-def _warn(sources: Sequence[Source]) -> None:
-    for info in (source.info() for source in sources):
-        for problem in info.problems:
-            print(f"watchkeeper: {info.path}: {problem}", file=sys.stderr)

@@ -6,10 +6,10 @@ import argparse
 import functools
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from watchkeeper.config.loader import ConfigError
-from watchkeeper.streams.logs.source import LogError
+from watchkeeper.streams.logs.source import LogError, Source
 
 FAILED, USAGE, INTERRUPTED = 1, 2, 130
 Main = Callable[[argparse.Namespace], int]
@@ -41,3 +41,10 @@ def fail(problem: str, code: int = FAILED) -> int:
     """Say what went wrong; the exit code to return."""
     print(f"watchkeeper: {problem}", file=sys.stderr)
     return code
+
+
+def warn(sources: Sequence[Source]) -> None:
+    """Say on standard error what was wrong with the logs that were read."""
+    for info in (source.info() for source in sources):
+        for problem in info.problems:
+            print(f"watchkeeper: {info.path}: {problem}", file=sys.stderr)
