@@ -37,7 +37,7 @@ from watchkeeper.daemon.logs import kv
 from watchkeeper.daemon.outputs.catalog import flush, make_sinks
 from watchkeeper.daemon.outputs.home_assistant import HomeAssistantSink
 from watchkeeper.daemon.outputs.journal import Journal
-from watchkeeper.daemon.outputs.publisher import AlarmPublisher, deliver_dead_letters, status_payload, status_topic
+from watchkeeper.daemon.outputs.mqtt import AlarmPublisher, deliver_dead_letters, status_payload, status_topic
 from watchkeeper.daemon.reload import merge
 from watchkeeper.daemon.state.recovery import SNAPSHOT, Snapshots, recover
 from watchkeeper.daemon.state.snapshot import StateLock, fingerprint

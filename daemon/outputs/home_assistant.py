@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from watchkeeper.config.schema import Config
-from watchkeeper.daemon.outputs.publisher import status_topic
+from watchkeeper.daemon.outputs.mqtt import status_topic
 from watchkeeper.detectors.catalog import kinds
 from watchkeeper.streams.mqtt.transport import Transport
 

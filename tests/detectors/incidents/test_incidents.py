@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from watchkeeper.config.schema import DEFAULT
-from watchkeeper.daemon.outputs.publisher import alarm_topic
+from watchkeeper.daemon.outputs.mqtt import alarm_topic
 from watchkeeper.detectors.alarms.events import AlarmEvent
 from watchkeeper.detectors.engine.pipeline import Pipeline
 from watchkeeper.streams.batch import Batch
