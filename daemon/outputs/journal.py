@@ -8,6 +8,8 @@ Read at the start: the last event of each alarm that is not cleared says what is
 the broker never confirmed are sent again. A last line without its newline is a write that the crash cut short; it
 is cut off and counted. Lines that are no events (a damaged disk) are skipped and counted.
 
+An event that the disk does not take waits in memory, the latest of each alarm, and is written with the next ones.
+
 Written means handed to the operating system: it survives whatever happens to this process. With `fsync` the disk is
 told to keep each event as well, beside the work and not before it: a disk may take a second over that, and an alarm
 must not wait for it. A power cut can lose what was written while the disk was busy with the sync before.
@@ -74,6 +76,12 @@ class Journal:
         self.damaged = 0
         self.errors = 0
         self.rotations = 0
+        self.written = 0
+        self.replaced = 0
+        # what cannot be done now, and what the disk says
+        self.troubles: dict[str, str] = {}
+        # the latest event of each alarm that the disk did not take
+        self._missed: dict[str, AlarmEvent] = {}
         self._ended: frozenset[str] = frozenset()
         self._syncer = ThreadPoolExecutor(1, "journal-sync")
         self._sync_asked = False
@@ -142,22 +150,28 @@ class Journal:
         return event.id in self._ended or (event.state == RAISED and event.id in self.active)
 
     def append(self, events: Sequence[AlarmEvent]) -> int:
-        """Write these events, all or none; returns the number of the last, for `confirm`.
+        """Write these events, all or none, after those that failed before; the number of the last, for `confirm`.
 
         A full disk is counted and logged, never raised: an alarm that cannot be written must still be heard.
         """
         lines = [encode_event(event) + b"\n" for event in events]
+        missed = b"".join(encode_event(event) + b"\n" for event in self._missed.values())
         try:
             if self._size >= self._rotate_at:
                 self._rotate()
-            _write(self._file, b"".join(lines))
+            _write(self._file, missed + b"".join(lines))
             if self.fsync:
                 self._ask_for_sync()
         except OSError as error:
-            self.errors += 1
-            log.error("journal not written", extra=kv(error=error.strerror, events=len(events)))
+            self._failed("not written", error)
             os.ftruncate(self._file, self._size)
             lines = [b"" for _ in lines]
+            self._miss(events)
+        else:
+            self.written += len(events) + len(self._missed)
+            self._size += len(missed)
+            self._missed = {}
+            self.troubles.pop("not written", None)
         for event, line in zip(events, lines, strict=True):
             self._note(event)
             self._number += 1
@@ -167,6 +181,33 @@ class Journal:
             # the broker has been away for long: half the marks do, at the price of sending a few ends again
             self._pending = deque(list(self._pending)[1::2])
         return self._number
+
+    @property
+    def missed(self) -> int:
+        """Events that wait for the disk."""
+        return len(self._missed)
+
+    def _miss(self, events: Sequence[AlarmEvent]) -> None:
+        for event in events:
+            self.replaced += self._missed.pop(event.id, None) is not None
+            self._missed[event.id] = event
+        while len(self._missed) > ENDED_MAX + len(self.active):
+            del self._missed[next(iter(self._missed))]
+            self.replaced += 1
+
+    def retry(self) -> None:
+        """Try again what failed."""
+        self.append([])
+        if "journal.sent not written" in self.troubles:
+            self.confirm(0)
+
+    def _failed(self, what: str, error: OSError) -> None:
+        self.errors += 1
+        said = error.strerror or str(error)
+        # a disk that stays full is one line in the log
+        if self.troubles.get(what) != said:
+            log.error("journal not written", extra=kv(what=what, error=said))
+        self.troubles[what] = said
 
     def _ask_for_sync(self) -> None:
         """Have the file on disk soon; one sync serves every append before it starts."""
@@ -179,9 +220,9 @@ class Journal:
         self._sync_asked = False
         try:
             os.fdatasync(handle)
+            self.troubles.pop("not on disk", None)
         except OSError as error:
-            self.errors += 1
-            log.error("journal not on disk", extra=kv(error=error.strerror))
+            self._failed("not on disk", error)
         finally:
             os.close(handle)
 
@@ -191,9 +232,9 @@ class Journal:
             self._sent = self._pending.popleft()[1]
         try:
             self._write_sent((os.fstat(self._file).st_ino, self._sent))
+            self.troubles.pop("journal.sent not written", None)
         except OSError as error:
-            self.errors += 1
-            log.error("journal.sent not written", extra=kv(error=error.strerror))
+            self._failed("journal.sent not written", error)
 
     def _write_sent(self, *records: tuple[int, int]) -> None:
         # two records, because during a rotation either file may be the one that a crash leaves in place
