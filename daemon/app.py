@@ -1,6 +1,6 @@
 """The daemon: builds the parts, runs them as one group of tasks, and brings them down in order.
 
-    transport, sources → Intake → Pump (decoder, pipeline) → AlarmPublisher → journal, terminal, sinks, MQTT
+    transport, sources → Intake → Pump (decoder, pipeline) → AlarmRouter → journal → MQTT and all other sinks
     beside them: HTTP, snapshots, dead letters
 
 Start: take the state directory, restore the snapshot, let the journal correct its alarms, listen on HTTP, compile
@@ -18,6 +18,7 @@ import signal
 import time
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -34,10 +35,13 @@ from watchkeeper.daemon.intake.pump import Intake, Pump
 from watchkeeper.daemon.intake.sources import LiveSource
 from watchkeeper.daemon.live.view import Live, Totals
 from watchkeeper.daemon.logs import kv
-from watchkeeper.daemon.outputs.catalog import flush, make_sinks
-from watchkeeper.daemon.outputs.home_assistant import HomeAssistantSink
-from watchkeeper.daemon.outputs.journal import Journal
-from watchkeeper.daemon.outputs.mqtt import AlarmPublisher, deliver_dead_letters, status_payload, status_topic
+from watchkeeper.daemon.outputs.base import Context
+from watchkeeper.daemon.outputs.catalog import make_sinks
+from watchkeeper.daemon.outputs.journal import Journal, Past
+from watchkeeper.daemon.outputs.journal_sink import JournalSink
+from watchkeeper.daemon.outputs.mqtt import deliver_dead_letters
+from watchkeeper.daemon.outputs.router import AlarmRouter
+from watchkeeper.daemon.outputs.status import say_goodbye, say_hello, status_payload, status_topic
 from watchkeeper.daemon.reload import merge
 from watchkeeper.daemon.state.recovery import SNAPSHOT, Snapshots, recover
 from watchkeeper.daemon.state.snapshot import StateLock, fingerprint
@@ -71,37 +75,51 @@ class App:
         self.metrics = Metrics(self)
         self.letters = DeadLetters(config.topics)
         self.intake = Intake(config.limits.queue_messages)
-        self.publisher = AlarmPublisher(config, self.version, self.journal, self.metrics.latency.observe)
         ended: list[AlarmEvent] = []
         if self._state_dir is not None and self.journal is not None:
             self.pipeline, ended = recover(config, self._state_dir, self.journal)
         else:
             self.pipeline = Pipeline(config)
-        self.publisher.submit(ended, None)
-        self.snapshots = (
-            Snapshots(self.pipeline, self._state_dir / SNAPSHOT, fingerprint(config)) if self._state_dir else None
-        )
-        self.pump = Pump(config, self.pipeline, self.intake, self.letters, self.publisher.submit)
         self.transport = make_transport(
             config.broker,
             subscribe=[f"{config.topics.telemetry}/#"],
             on_message=self.intake.put,
             on_connect=self._connected,
             on_disconnect=self._disconnected,
-            will=Will(status_topic(config), status_payload("offline", self.version)),
+            will=Will(status_topic(config.topics.output), status_payload("offline", self.version)),
         )
-        self.sinks = make_sinks(config, self._state_dir, self.journal)
-        self.publisher.listeners += [sink.put for sink in self.sinks]
-        self.home_assistant = HomeAssistantSink(config, self.version, self.pipeline, self._state_dir)
+        first = JournalSink(self.journal) if self.journal is not None else None
+        self.router = AlarmRouter(first, make_sinks(config, self._context(first)))
+        self.router.submit(ended, None)
+        self.live = next(sink for sink in self.router.others if isinstance(sink, Live))
+        self.snapshots = (
+            Snapshots(self.pipeline, self._state_dir / SNAPSHOT, fingerprint(config)) if self._state_dir else None
+        )
+        self.pump = Pump(config, self.pipeline, self.intake, self.letters, self.router.submit)
         self.sources = [LiveSource(source, config, self.intake.put) for source in config.sources]
-        self.live = Live(self, config.http.viewers)
-        self.publisher.listeners.append(self.live.note)
         self.http = HttpServer(self) if config.http.enabled else None
         self.supervisor = Supervisor()
         self.reloads: Counter[str] = Counter()
         self.pumping = False
         self._warm = False
         self._stopping = asyncio.Event()
+
+    def _context(self, first: JournalSink | None) -> Context:
+        config = self.config
+        context = Context(
+            version=self.version,
+            client_id=config.broker.client_id,
+            output=config.topics.output,
+            state_dir=self._state_dir,
+            past=first.journal.past if first is not None else Past(),
+            transport=self.transport,
+            max_active=config.alarms.max_active,
+            vehicles=lambda: len(self.pipeline.fleet),
+            callsigns=lambda: self.pipeline.fleet.callsigns,
+            watched=self,
+            on_latency=self.metrics.latency.observe,
+        )
+        return context if first is None else replace(context, confirm=first.confirm)
 
     # -- start ----------------------------------------------------------------------------------------------
 
@@ -123,9 +141,8 @@ class App:
 
     def close(self) -> None:
         """Give back files and locks; `run` does it by itself."""
-        self.publisher.close()
-        if self.journal is not None:
-            self.journal.close()
+        if self.router.first is not None:
+            self.router.first.close()
         if self._lock is not None:
             self._lock.release()
 
@@ -161,11 +178,9 @@ class App:
         async with asyncio.TaskGroup() as group:
             tasks = [
                 group.create_task(self.transport.run(), name="transport"),
-                group.create_task(self.publisher.run(self.transport), name="publisher"),
+                *(group.create_task(sink.run(), name=sink.name) for sink in self.router.sinks),
                 group.create_task(deliver_dead_letters(self.letters, self.transport, self.config), name="dead letters"),
                 group.create_task(ping_gateways(self.pipeline, self.transport, lambda: self.config), name="ping"),
-                group.create_task(self.home_assistant.run(self.transport), name="home assistant"),
-                *(group.create_task(sink.run(), name=sink.name) for sink in self.sinks),
                 group.create_task(self.supervisor.run(self._beats, self._status), name="supervisor"),
                 pump := group.create_task(self.pump.run(), name="pump"),
                 *(group.create_task(source.run(), name=source.source.url) for source in self.sources),
@@ -185,12 +200,12 @@ class App:
 
     def _connected(self) -> None:
         self.pump.online(True)
-        self.publisher.connected()
-        self.home_assistant.connected()
+        say_hello(self.transport, self.config.topics.output, self.version)
+        self.router.connected()
 
     def _disconnected(self) -> None:
         self.pump.online(False)
-        self.publisher.disconnected()
+        self.router.disconnected()
 
     def not_ready(self) -> list[str]:
         """Why alarms cannot be relied on now; empty when they can."""
@@ -199,13 +214,19 @@ class App:
         reasons = [] if self._warm else ["warming up"]
         if not self.transport.connected:
             reasons.append(f"not connected to the broker {self.config.broker.url} {self.transport.last_error}".strip())
+        if self.router.first is not None:
+            reasons += [f"journal {reason}" for reason in self.router.first.health()]
         return reasons
+
+    def warnings(self) -> list[str]:
+        """What else is wrong: ways out that do not deliver, though alarms are raised, kept and published."""
+        return self.router.warnings()
 
     def _beats(self) -> bool:
         return time.monotonic() - self.pump.beat_s < STUCK_S or not self.pumping
 
     def _status(self) -> str:
-        state = ", ".join(self.not_ready()) or "watching"
+        state = ", ".join([*self.not_ready(), *self.warnings()]) or "watching"
         return f"{state}: {len(self.pipeline.fleet)} vehicles, {len(self.pipeline.active)} active alarms"
 
     def totals(self) -> Totals:
@@ -258,9 +279,11 @@ class App:
                 await asyncio.wait([pump])
                 if self.snapshots is not None:
                     await self.snapshots.save()
-                await self.publisher.flush()
-                await flush(self.sinks)
-                await self.publisher.say_goodbye(self.transport)
+                await self.router.flush()
+                await say_goodbye(self.transport, self.config.topics.output, self.version)
         except TimeoutError:
-            log.warning("stopped before everything was delivered", extra=kv(waiting=self.publisher.waiting))
-        log.info("stopped", extra=kv(unread=len(self.intake), undelivered=self.publisher.waiting))
+            log.warning("stopped before everything was delivered", extra=kv(waiting=self._waiting()))
+        log.info("stopped", extra=kv(unread=len(self.intake), undelivered=self._waiting()))
+
+    def _waiting(self) -> int:
+        return sum(sink.waiting for sink in self.router.sinks)

@@ -12,6 +12,7 @@ from pathlib import Path
 from watchkeeper.config.loader import ENV_FILE, ConfigError, load
 from watchkeeper.daemon import logs
 from watchkeeper.daemon.background import leave
+from watchkeeper.daemon.outputs.base import SinkError
 
 HELP = "watch the broker of the configuration and raise alarms, until SIGTERM or Ctrl-C"
 EXAMPLES = """\
@@ -44,17 +45,12 @@ def main(args: argparse.Namespace) -> int:
     logs.set_up(config.log)
     # here, not above: the numeric libraries take a second, which a bad configuration need not wait for
     from watchkeeper.daemon.app import App  # noqa: PLC0415
-    from watchkeeper.daemon.outputs.terminal import AlarmLines  # noqa: PLC0415
     from watchkeeper.daemon.state.snapshot import StateError  # noqa: PLC0415
 
-    lines = AlarmLines() if config.sinks.terminal else None
     try:
         app = App(config, reload=lambda: load(args.config))
-        if lines is not None:
-            lines.callsigns = lambda: app.pipeline.fleet.callsigns
-            app.publisher.listeners.append(lines.show)
         asyncio.run(app.run())
-    except (StateError, ModuleNotFoundError) as problem:
+    except (StateError, SinkError, ModuleNotFoundError) as problem:
         log.error("cannot start", extra=logs.kv(problem=problem))
         return 1
     except OSError as problem:
@@ -63,7 +59,4 @@ def main(args: argparse.Namespace) -> int:
     except ExceptionGroup:
         log.exception("failed")
         return 1
-    finally:
-        if lines is not None:
-            lines.close()
     return leave(0)

@@ -13,7 +13,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,9 +23,9 @@ from watchkeeper.daemon import logs
 from watchkeeper.daemon.app import App
 from watchkeeper.daemon.background import in_background
 from watchkeeper.daemon.demo.broker import EmbeddedBroker
-from watchkeeper.daemon.outputs.terminal import AlarmLines, LiveView
+from watchkeeper.daemon.outputs.terminal import LiveView
 from watchkeeper.daemon.replay import publish as feed
-from watchkeeper.detectors.alarms.events import CLEARED, RAISED, AlarmEvent
+from watchkeeper.detectors.alarms.events import CLEARED, RAISED
 from watchkeeper.streams.logs.pacing import Pacer, SystemClock
 from watchkeeper.streams.simulate import simulate
 
@@ -51,14 +51,9 @@ class Options:
 class Tally:
     """Alarms by kind, for the summary and the verdict."""
 
-    def __init__(self) -> None:
-        self.raised: Counter[str] = Counter()
-        self.cleared: Counter[str] = Counter()
-
-    def note(self, event: AlarmEvent) -> None:
-        """Count one event."""
-        self.raised[event.kind] += event.state == RAISED
-        self.cleared[event.kind] += event.state == CLEARED
+    def __init__(self, events: Mapping[tuple[str, str], int]) -> None:
+        self.raised = Counter({kind: n for (kind, state), n in events.items() if state == RAISED})
+        self.cleared = Counter({kind: n for (kind, state), n in events.items() if state == CLEARED})
 
     def lines(self) -> Iterator[str]:
         """The summary."""
@@ -76,18 +71,13 @@ async def run(options: Options) -> int:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, interrupted.set)
-    tally = Tally()
     print("starting broker, simulator and daemon …", flush=True)
     with tempfile.TemporaryDirectory(prefix="watchkeeper-demo-") as scratch:
         async with EmbeddedBroker() as broker:
             app = _daemon(options, broker, options.state_dir or Path(scratch))
-            view: LiveView | AlarmLines
-            if sys.stdout.isatty():
-                view = LiveView(app)
-            else:
-                view = AlarmLines()
-                view.callsigns = lambda: app.pipeline.fleet.callsigns
-            app.publisher.listeners += [tally.note, view.show]
+            view = LiveView(app) if sys.stdout.isatty() else None
+            if view is not None:
+                app.router.others.append(view)
             daemon = asyncio.create_task(app.run(signals=False))
             show = asyncio.create_task(_show(app, broker, options, view))
             interruption = asyncio.create_task(interrupted.wait())
@@ -99,11 +89,13 @@ async def run(options: Options) -> int:
                 for task in (show, interruption):
                     task.cancel()
                 await asyncio.wait([show, interruption])
-                view.close()
+                if view is not None:
+                    view.close()
             # what failed, if anything did
             daemon.result()
             if not show.cancelled():
                 show.result()
+    tally = Tally(app.router.events)
     print("\n".join(("alarms:", *tally.lines())))
     proving = options.seconds is not None and options.seconds >= PROOF_S and not interrupted.is_set()
     if proving and tally.missing():
@@ -115,7 +107,8 @@ async def run(options: Options) -> int:
 def _daemon(options: Options, broker: EmbeddedBroker, state_dir: Path) -> App:
     overrides: dict[str, Any] = {
         "broker": {"url": broker.url, "client_id": "watchkeeper-demo"},
-        "sinks": {"state_dir": str(state_dir)},
+        # at a terminal the whole picture is drawn instead of lines
+        "sinks": {"state_dir": str(state_dir), "terminal": not sys.stdout.isatty()},
         "http": {"host": "127.0.0.1", "port": _free_port(options.port)},
         "log": {"level": "warning"},
     }
@@ -135,7 +128,7 @@ def _free_port(wanted: int) -> int:
     return wanted
 
 
-async def _show(app: App, broker: EmbeddedBroker, options: Options, view: LiveView | AlarmLines) -> None:
+async def _show(app: App, broker: EmbeddedBroker, options: Options, view: LiveView | None) -> None:
     """Wait until the daemon is ready, then play the scenario before it and the audience."""
     while app.not_ready():
         await asyncio.sleep(0.05)
@@ -147,7 +140,7 @@ async def _show(app: App, broker: EmbeddedBroker, options: Options, view: LiveVi
         f"broker   {broker.url} ({broker.kind}), try: mosquitto_sub -p {broker.port} -v -t 'watchkeeper/#'", flush=True
     )
     async with asyncio.TaskGroup() as group:
-        drawing = group.create_task(view.run()) if isinstance(view, LiveView) else None
+        drawing = group.create_task(view.draw()) if view is not None else None
         await _simulate(app, broker, options)
         if drawing is not None:
             drawing.cancel()

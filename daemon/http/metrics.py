@@ -105,7 +105,7 @@ class _Reader(Collector):
         events = _counter("alarm_events", "Alarm events recorded", ["kind", "state"])
         for kind in kinds():
             for state in STATES:
-                events.add_metric([kind, state], app.publisher.events[kind, state])
+                events.add_metric([kind, state], app.router.events[kind, state])
         yield events
 
     def _detectors(self) -> Iterator[Metric]:
@@ -156,26 +156,32 @@ class _Reader(Collector):
         failures = _counter("sink_failures", "Attempts to deliver that will be repeated", ["sink"])
         refused = _counter("sink_refused", "Alarm events that a sink's receiver will not have", ["sink"])
         dropped = _counter("sink_dropped", "Alarm events that left a sink's full queue", ["sink"])
-        for sink in self._app.sinks:
+        healthy = GaugeMetricFamily(
+            "watchkeeper_sink_healthy", "1 while a sink can be relied on; /readyz says why not", labels=["sink"]
+        )
+        for sink in self._app.router.sinks:
+            healthy.add_metric([sink.name], not sink.health())
             depth.add_metric([sink.name], sink.waiting)
             delivered.add_metric([sink.name], sink.delivered)
             failures.add_metric([sink.name], sink.failures)
             refused.add_metric([sink.name], sink.refused)
             dropped.add_metric([sink.name], sink.dropped)
-        yield from (depth, delivered, failures, refused, dropped)
+        yield from (healthy, depth, delivered, failures, refused, dropped)
 
     def _machinery(self) -> Iterator[Metric]:
         app = self._app
-        publisher, journal, snapshots = app.publisher, app.journal, app.snapshots
+        journal, snapshots = app.journal, app.snapshots
+        mqtt = next((sink for sink in app.router.sinks if sink.name == "mqtt"), None)
         yield _gauge("mqtt_connected", "1 while connected to the broker and subscribed", app.transport.connected)
         yield _total("mqtt_reconnects", "Connections to the broker after the first", app.transport.reconnects)
         yield _total("mqtt_dropped", "Outgoing messages given up, dead letters mostly", app.transport.dropped)
         yield from self._sources()
         yield from self._sinks()
         yield _gauge("ready", "1 while /readyz says yes", not app.not_ready())
-        yield _gauge("outbox_depth", "Alarm events that the broker has not confirmed", publisher.waiting)
-        yield _total("outbox_dropped", "Alarm events replaced by later ones", publisher.outbox.dropped)
-        yield _total("alarm_repeats", "Events of a restart that were known already", publisher.repeats)
+        yield _gauge("outbox_depth", "Alarm events that the broker has not confirmed", mqtt.waiting if mqtt else 0)
+        yield _total("outbox_dropped", "Alarm events replaced by later ones", mqtt.dropped if mqtt else 0)
+        repeats = app.router.first.repeats if app.router.first else 0
+        yield _total("alarm_repeats", "Events of a restart that were known already", repeats)
         yield _total("deadletters_suppressed", "Bad payloads counted but not shown", app.letters.suppressed)
         yield _gauge("journal_bytes", "Size of the journal", journal.size_bytes if journal else 0)
         yield _total("journal_errors", "Appends to the journal that failed", journal.errors if journal else 0)
@@ -187,7 +193,7 @@ class _Reader(Collector):
             snapshots.stall_s if snapshots else 0,
         )
         yield _gauge("page_viewers", "Live pages that are open", len(app.live.viewers))
-        yield _total("page_refused", "Live pages turned away because there were too many", app.live.refused)
+        yield _total("page_refused", "Live pages turned away because there were too many", app.live.turned_away)
         yield _total("page_resyncs", "Times that a slow live page was sent all alarms again", app.live.resyncs)
         yield _total("page_stalled", "Live pages cut off because they took nothing", app.live.slow)
         yield _gauge("pump_slice_max_seconds", "Longest turn of the pump so far", app.pump.slowest_slice_s)

@@ -3,7 +3,8 @@
     GET /         the live page, see live/http.py; without it (`http.page = false`) a list of what there is
     GET /metrics  Prometheus text format
     GET /healthz  200 while the daemon does its work, 503 when it hangs: restart it
-    GET /readyz   200 when alarms can be relied on, 503 with the reasons until then: do not send anybody here
+    GET /readyz   200 when alarms can be relied on, 503 with the reasons until then: do not send anybody here;
+                  `warnings` are ways out that do not deliver, which a restart or another instance would not mend
 
 Without authentication, so it listens on loopback unless configured otherwise. Nothing here changes what is detected,
 published or recorded; the one thing that can be written is the page's mark that somebody looks after an alarm.
@@ -90,7 +91,7 @@ class HttpServer(Site):
         app = self._app
         links = "".join(f'<li><a href="{page}">{page}</a> {what}</li>' for page, what in PAGES.items())
         now = f"{len(app.pipeline.fleet)} vehicles, {len(app.pipeline.active)} active alarms"
-        state = ", ".join(app.not_ready()) or "ready"
+        state = ", ".join([*app.not_ready(), *app.warnings()]) or "ready"
         text = (
             '<!doctype html><html lang="en"><meta charset="utf-8"><title>Watchkeeper</title>'
             f"<h1>Watchkeeper {html.escape(app.version)}</h1>"
@@ -109,7 +110,8 @@ class HttpServer(Site):
 
     async def _readyz(self, _request: web.Request) -> web.Response:
         reasons = self._app.not_ready()
-        return _json({"ready": not reasons, "reasons": reasons}, ok=not reasons)
+        answer = {"ready": not reasons, "reasons": reasons, "warnings": self._app.warnings()}
+        return _json(answer, ok=not reasons)
 
 
 def _json(body: dict[str, object], *, ok: bool) -> web.Response:

@@ -82,7 +82,7 @@ class Page:
 
     def start(self) -> None:
         """Begin to draw, whenever somebody watches."""
-        self._drawing = asyncio.create_task(self._live.run())
+        self._drawing = asyncio.create_task(self._live.draw_often())
 
     async def stop(self) -> None:
         """Say goodbye to everybody."""

@@ -2,7 +2,7 @@
 
     pipeline ─ on_evidence ─▶ Scores ─┐
     pipeline.fleet ───────────────────┴▶ picture, once a second ─▶ Viewer ─▶ page
-    AlarmPublisher ─ listener ─▶ Desk ───── events, at once ──────▶ Viewer ─▶ page
+    AlarmRouter ─ put ─▶ Desk ──────── ───── events, at once ──────▶ Viewer ─▶ page
 
 While nobody watches, nothing is made and the pipeline does not call here. The page itself and its connections are in
 http.py.
@@ -21,6 +21,7 @@ from typing import Any, Protocol
 
 import msgspec
 
+from watchkeeper.config.schema import Config, Http
 from watchkeeper.daemon.live import picture as live_picture
 from watchkeeper.daemon.live.desk import Acknowledgement, Desk
 from watchkeeper.daemon.live.network import network
@@ -28,6 +29,7 @@ from watchkeeper.daemon.live.roster import Roster
 from watchkeeper.daemon.live.scores import Scores, vehicle_kinds
 from watchkeeper.daemon.live.vehicle import describe
 from watchkeeper.daemon.live.viewer import Picture, Viewer
+from watchkeeper.daemon.outputs.base import Context, Declaration, idle
 from watchkeeper.detectors.alarms.events import AlarmEvent, encode_event
 from watchkeeper.detectors.base import Evidence, Window
 from watchkeeper.detectors.catalog import say
@@ -64,6 +66,10 @@ class Watched(Protocol):
         """Why alarms cannot be relied on now; empty when they can."""
         ...
 
+    def warnings(self) -> list[str]:
+        """What else is wrong, though alarms can be relied on: ways out that do not deliver."""
+        ...
+
     def feeds(self) -> list[dict[str, Any]]:
         """Where samples come from: `name`, `connected` and what else is worth a line."""
         ...
@@ -74,14 +80,21 @@ class FullError(Exception):
 
 
 class Live:
-    """One live view. `run` is a task; everything else is called from the event loop."""
+    """One live view. `draw_often` is a task; everything else is called from the event loop.
+
+    As a sink it is done with an event when `put` returns: a page that is too slow is sent all alarms instead.
+    """
+
+    name = "live_page"
+    failures = refused = dropped = waiting = 0
 
     def __init__(self, watched: Watched, viewers: int, now: Callable[[], float] = time.monotonic) -> None:
         self._watched = watched
         self._limit = viewers
         self._now = now
         self.viewers: set[Viewer] = set()
-        self.refused = self.slow = self._resyncs = 0
+        self.delivered = 0
+        self.turned_away = self.slow = self._resyncs = 0
         self.desk = Desk(watched.pipeline.active.values)
         self.picture: Picture | None = None
         self._scores = Scores(0)
@@ -100,7 +113,7 @@ class Live:
     def join(self) -> Viewer:
         """Somebody opened the page; FullError when there is no room."""
         if len(self.viewers) >= self._limit:
-            self.refused += 1
+            self.turned_away += 1
             raise FullError
         viewer = Viewer(self)
         if not self.viewers:
@@ -127,8 +140,9 @@ class Live:
 
     # -- alarms, at once ------------------------------------------------------------------------------------
 
-    def note(self, event: AlarmEvent) -> None:
-        """The publisher's listener."""
+    def put(self, event: AlarmEvent) -> None:
+        """Show one event to everybody who watches, and to those who come later."""
+        self.delivered += 1
         self.desk.note(event)
         if self.viewers:
             self._tell(b'{"event":' + encode_event(event) + b',"say":' + msgspec.json.encode(self._say(event)) + b"}")
@@ -136,6 +150,18 @@ class Live:
     def _say(self, event: AlarmEvent) -> str:
         """The alarm as a sentence, with the callsigns that are known now."""
         return say(event, self._watched.pipeline.fleet.callsigns)
+
+    async def run(self) -> None:
+        """Task: nothing; the pictures are drawn by whoever serves the page, from before the watch begins."""
+        await idle()
+
+    async def flush(self) -> None:
+        """Nothing waits here."""
+
+    def health(self) -> list[str]:
+        """Is there room for one more?"""
+        full = len(self.viewers) >= self._limit
+        return [f"{self._limit} pages are open, as many as may (http.viewers)"] if full else []
 
     def acknowledge(self, alarm: str, by: str, *, on: bool) -> Acknowledgement | None:
         """Mark an alarm, or take that back, and tell everybody; KeyError when it is not shown."""
@@ -149,7 +175,7 @@ class Live:
 
     # -- pictures, once a second ----------------------------------------------------------------------------
 
-    async def run(self) -> None:
+    async def draw_often(self) -> None:
         """Task: draw while somebody watches, until cancelled."""
         while True:
             await self._watching.wait()
@@ -192,6 +218,7 @@ class Live:
             "vehicles": len(pipeline.fleet),
             "figures": self._figures(),
             "state": self._watched.not_ready(),
+            "warnings": self._watched.warnings(),
         }
         self.picture = Picture(self._number, self._era, live_picture.encode(header, columns))
         for viewer in self.viewers:
@@ -239,3 +266,18 @@ class Live:
     def network(self) -> bytes:
         """The links, now."""
         return msgspec.json.encode({**network(self._watched.pipeline), "feeds": self._watched.feeds()})
+
+
+def make(settings: Http, context: Context) -> Live:
+    """The live view of this daemon."""
+    return Live(context.watched, settings.viewers)
+
+
+def _asked(config: Config) -> list[Http]:
+    """Always one: without a server there are no viewers, and it costs nothing."""
+    return [config.http]
+
+
+LIVE_PAGE = Declaration(
+    name="live_page", help="every event at once on the live page", settings=Http, make=make, asked=_asked
+)

@@ -25,7 +25,9 @@ import aiohttp
 import msgspec
 
 from watchkeeper.config.outputs import Alertmanager
+from watchkeeper.config.schema import Config
 from watchkeeper.daemon.logs import kv
+from watchkeeper.daemon.outputs.base import Context, Declaration, settled
 from watchkeeper.detectors.alarms.events import CLEARED, AlarmEvent
 from watchkeeper.detectors.catalog import say
 from watchkeeper.streams.mqtt.transport import Backoff
@@ -101,8 +103,11 @@ class AlertmanagerSink:
 
     async def flush(self) -> None:
         """Wait until every change has been taken; the caller says how long."""
-        while self._news:
-            await asyncio.sleep(0.005)
+        await settled(self)
+
+    def health(self) -> list[str]:
+        """What Alertmanager last answered, if it did not take the alerts."""
+        return [f"does not take alerts: {self._trouble}"] if self._trouble else []
 
     async def _tell(self, session: aiohttp.ClientSession) -> bool:
         self._changed.clear()
@@ -123,6 +128,7 @@ class AlertmanagerSink:
                 self._trouble = ""
             else:
                 self.refused += len(part)
+                self._trouble = f"status {status}"
                 log.error("Alertmanager refused alerts", extra=kv(status=status, problem=words[:200]))
             for key, told in part.items():
                 # unless it has changed meanwhile
@@ -169,3 +175,21 @@ def _rfc3339(t: float) -> str:
     with suppress(OverflowError, ValueError, OSError):
         return datetime.fromtimestamp(t, UTC).isoformat(timespec="milliseconds")
     return datetime.now(UTC).isoformat(timespec="milliseconds")
+
+
+def make(settings: Alertmanager, context: Context) -> AlertmanagerSink:
+    """An Alertmanager that is told at once what the journal says is active."""
+    return AlertmanagerSink(settings, context.client_id, context.past.active)
+
+
+def _asked(config: Config) -> list[Alertmanager]:
+    return [config.alertmanager] if config.alertmanager.url else []
+
+
+ALERTMANAGER = Declaration(
+    name="alertmanager",
+    help="every active alarm as an alert in Prometheus' Alertmanager",
+    settings=Alertmanager,
+    make=make,
+    asked=_asked,
+)

@@ -1,43 +1,48 @@
-"""The ways out besides MQTT, journal and terminal, as the configuration asks for them.
-
-Each has `put(event)` for the publisher's listeners, `run()` as a task, `flush()` for the end, and counters that
-http/metrics.py reads: delivered, failures, refused, dropped, waiting.
-"""
+"""Every kind of sink, one line each, and the making of those that a configuration asks for."""
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Sequence
-from pathlib import Path
+from collections import Counter
+from collections.abc import Iterable, Iterator
 
 from watchkeeper.config.schema import Config
-from watchkeeper.daemon.outputs.alertmanager import AlertmanagerSink
-from watchkeeper.daemon.outputs.journal import Journal
-from watchkeeper.daemon.outputs.webhook import WebhookSink
+from watchkeeper.config.section import Section
+from watchkeeper.daemon.live.view import LIVE_PAGE
+from watchkeeper.daemon.outputs.alertmanager import ALERTMANAGER
+from watchkeeper.daemon.outputs.base import AnyDeclaration, Context, Sink, SinkError
+from watchkeeper.daemon.outputs.home_assistant import HOME_ASSISTANT
+from watchkeeper.daemon.outputs.journal_sink import JOURNAL
+from watchkeeper.daemon.outputs.mqtt import MQTT
+from watchkeeper.daemon.outputs.terminal import TERMINAL
+from watchkeeper.daemon.outputs.webhook import WEBHOOK
 
-Sink = WebhookSink | AlertmanagerSink
-# Of the time that a stopping daemon has, this much is for receivers that do not answer.
-FLUSH_S = 2.0
+# In the order in which each event is put to them; the journal is the first stage, see journal_sink.py.
+BUILT_IN: tuple[AnyDeclaration, ...] = (
+    JOURNAL,
+    MQTT,
+    LIVE_PAGE,
+    TERMINAL,
+    HOME_ASSISTANT,
+    WEBHOOK,
+    ALERTMANAGER,
+)
 
 
-def make_sinks(config: Config, state_dir: Path | None, journal: Journal | None) -> list[Sink]:
-    """All sinks; OSError when a key to sign with is not there."""
-    made: list[Sink] = []
-    for settings in config.webhooks:
-        webhook = WebhookSink(settings, state_dir)
-        if journal is not None:
-            webhook.catch_up(journal.past.active, journal.past.ended)
-        made.append(webhook)
-    if config.alertmanager.url:
-        active = journal.past.active if journal is not None else ()
-        made.append(AlertmanagerSink(config.alertmanager, config.broker.client_id, active))
+def make_sinks(config: Config, context: Context) -> list[Sink]:
+    """The sinks after the journal. OSError: one cannot be made; SinkError: two have one name."""
+    made = list(_make(BUILT_IN[1:], config, context))
+    names = Counter([JOURNAL.name, *(sink.name for sink in made)])
+    if twice := [name for name, n in names.items() if n > 1]:
+        raise SinkError(f"two sinks have one name: {', '.join(twice)}")
     return made
 
 
-async def flush(sinks: Sequence[Sink]) -> None:
-    """Let receivers that answer have everything; the others have FLUSH_S."""
-    tasks = [asyncio.create_task(sink.flush()) for sink in sinks]
-    if tasks:
-        _, pending = await asyncio.wait(tasks, timeout=FLUSH_S)
-        for task in pending:
-            task.cancel()
+def _make(kinds: Iterable[AnyDeclaration], config: Config, context: Context) -> Iterator[Sink]:
+    for kind in kinds:
+        for settings in asked(kind, config):
+            yield kind.make(settings, context)
+
+
+def asked(kind: AnyDeclaration, config: Config) -> Iterable[Section]:
+    """The settings of each sink of this kind that the configuration asks for."""
+    return kind.asked(config) if kind.asked is not None else ()

@@ -15,50 +15,49 @@ import asyncio
 import contextlib
 import re
 from collections import Counter
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
+from watchkeeper.config.outputs import HomeAssistant
 from watchkeeper.config.schema import Config
-from watchkeeper.daemon.outputs.mqtt import status_topic
+from watchkeeper.daemon.outputs.base import Context, Declaration
+from watchkeeper.daemon.outputs.status import status_topic
+from watchkeeper.detectors.alarms.events import CLEARED, AlarmEvent
 from watchkeeper.detectors.catalog import kinds
-from watchkeeper.streams.mqtt.transport import Transport
-
-if TYPE_CHECKING:
-    from watchkeeper.detectors.engine.pipeline import Pipeline
 
 MEMORY = "home-assistant.json"
 # Counts may change with every tick; a wall display needs no more than this.
 PERIOD_S = 1.0
 
 
-def summary_topic(config: Config) -> str:
+def summary_topic(output: str) -> str:
     """Where the counts are published."""
-    return f"{config.topics.output}/summary"
+    return f"{output}/summary"
 
 
-def announcements(config: Config, version: str) -> dict[str, dict[str, Any]]:
+def announcements(settings: HomeAssistant, client_id: str, output: str, version: str) -> dict[str, dict[str, Any]]:
     """Topic to payload of every discovery message."""
-    node = re.sub(r"[^a-zA-Z0-9_-]", "_", config.broker.client_id)
-    name = config.home_assistant.name
+    node = re.sub(r"[^a-zA-Z0-9_-]", "_", client_id)
     shared: dict[str, Any] = {
-        "state_topic": summary_topic(config),
+        "state_topic": summary_topic(output),
         "availability": [
             {
-                "topic": status_topic(config),
+                "topic": status_topic(output),
                 "value_template": "{{ value_json.state }}",
                 "payload_available": "online",
                 "payload_not_available": "offline",
             }
         ],
-        "device": {"identifiers": [node], "name": name, "manufacturer": "Watchkeeper", "sw_version": version},
+        "device": {"identifiers": [node], "name": settings.name, "manufacturer": "Watchkeeper", "sw_version": version},
         "origin": {"name": "Watchkeeper", "sw_version": version},
         "qos": 1,
     }
 
     def topic(component: str, thing: str) -> str:
-        return f"{config.home_assistant.prefix}/{component}/{node}/{thing}/config"
+        return f"{settings.prefix}/{component}/{node}/{thing}/config"
 
     found = {
         topic("sensor", "vehicles"): {
@@ -83,43 +82,102 @@ def announcements(config: Config, version: str) -> dict[str, dict[str, Any]]:
 class HomeAssistantSink:
     """Announces, counts and, when turned off, takes back. `connected` after each connect, `run` is a task."""
 
-    def __init__(self, config: Config, version: str, pipeline: Pipeline, state_dir: Path | None) -> None:
-        self._config = config
-        self._pipeline = pipeline
-        self._memory = state_dir / MEMORY if state_dir else None
-        self._wanted = announcements(config, version) if config.home_assistant.enabled else {}
+    name = "home_assistant"
+    refused = 0
+    dropped = 0
+
+    def __init__(self, settings: HomeAssistant, context: Context) -> None:
+        self.delivered = 0
+        self.failures = 0
+        self._context = context
+        self._memory = context.state_dir / MEMORY if context.state_dir else None
+        told = announcements(settings, context.client_id, context.output, context.version)
+        self._wanted = told if settings.enabled else {}
+        self._kinds = {event.id: event.kind for event in context.past.active}
         self._shown = b""
-        self._greet = asyncio.Event()
+        # events that no summary has shown, and those whose summary is on its way
+        self._fresh = self._posted = 0
+        self._greet = False
+        self._wake = asyncio.Event()
+
+    @property
+    def waiting(self) -> int:
+        """Events that are not in the counts at the broker."""
+        return self._fresh + self._posted
+
+    def health(self) -> list[str]:
+        """Is there a broker?"""
+        return [] if self._context.transport.connected else ["not connected to the broker"]
+
+    def put(self, event: AlarmEvent) -> None:
+        """Count one event; the summary follows within PERIOD_S."""
+        if event.state == CLEARED:
+            self._kinds.pop(event.id, None)
+        else:
+            self._kinds[event.id] = event.kind
+        self._fresh += bool(self._wanted)
 
     def connected(self) -> None:
         """There is a connection, perhaps to a broker without memory."""
-        self._greet.set()
+        self._greet = True
+        self._wake.set()
 
-    async def run(self, transport: Transport) -> None:
+    def disconnected(self) -> None:
+        """What is posted meanwhile waits in the transport."""
+
+    async def run(self) -> None:
         """Task: announce or take back after each connect; while on, publish the counts when they change."""
         while True:
-            if self._greet.is_set():
-                self._greet.clear()
-                self._shown = b""
-                await self._announce(transport)
+            self._wake.clear()
+            if self._greet:
+                self._greet, self._shown = False, b""
+                await self._announce()
             if not self._wanted:
-                await self._greet.wait()
+                await self._wake.wait()
                 continue
-            summary = self._summary()
-            if transport.connected and summary != self._shown:
-                self._shown = summary
-                transport.post(summary_topic(self._config), summary, retain=True)
+            if self._context.transport.connected:
+                self._show()
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(PERIOD_S):
-                    await self._greet.wait()
+                    await self._wake.wait()
+
+    async def flush(self) -> None:
+        """Publish the counts now and wait for the broker, unless there is none."""
+        self._wake.set()
+        while self.waiting and self._context.transport.connected:
+            await asyncio.sleep(0.005)
+
+    def _show(self) -> None:
+        summary, taken = self._summary(), self._fresh
+        if summary == self._shown and not self._posted:
+            # what came and went between two looks
+            self.delivered += taken
+            self._fresh = 0
+        elif summary != self._shown:
+            self._shown, self._fresh = summary, 0
+            self._posted += taken
+            done = self._context.transport.post(summary_topic(self._context.output), summary, retain=True)
+            done.add_done_callback(partial(self._settle, taken))
+
+    def _settle(self, taken: int, done: asyncio.Future[bool]) -> None:
+        self._posted -= taken
+        if not done.cancelled() and done.result():
+            self.delivered += taken
+        else:
+            self.failures += 1
+            self._fresh += taken
+            self._shown = b""
+        if self._fresh:
+            self._wake.set()
 
     def _summary(self) -> bytes:
-        active = Counter(event.kind for event in self._pipeline.active.values())
+        active = Counter(self._kinds.values())
         counts = {kind: active[kind] for kind in kinds()}
-        return msgspec.json.encode({"vehicles": len(self._pipeline.fleet), "alarms": counts})
+        return msgspec.json.encode({"vehicles": self._context.vehicles(), "alarms": counts})
 
-    async def _announce(self, transport: Transport) -> None:
-        kept = {*self._wanted, summary_topic(self._config)} if self._wanted else set()
+    async def _announce(self) -> None:
+        transport, summary = self._context.transport, summary_topic(self._context.output)
+        kept = {*self._wanted, summary} if self._wanted else set()
         gone = self._remembered() - kept
         # noted first: what is announced can always be taken back
         self._remember(kept | gone)
@@ -144,3 +202,19 @@ class HomeAssistantSink:
                 self._memory.write_bytes(msgspec.json.encode(sorted(topics)))
             else:
                 self._memory.unlink(missing_ok=True)
+
+
+def _asked(config: Config) -> list[HomeAssistant]:
+    """Also while it is off, if an earlier run has announced something that must be taken back."""
+    state_dir = config.sinks.state_dir
+    announced = bool(state_dir) and (Path(state_dir) / MEMORY).exists()
+    return [config.home_assistant] if config.home_assistant.enabled or announced else []
+
+
+HOME_ASSISTANT = Declaration(
+    name="home_assistant",
+    help="a device in Home Assistant with a sensor for each kind of alarm, by MQTT discovery",
+    settings=HomeAssistant,
+    make=HomeAssistantSink,
+    asked=_asked,
+)

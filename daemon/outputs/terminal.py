@@ -4,7 +4,7 @@
 picture of the whole watch, redrawn in place.
 
 Lines are written by a thread of their own behind a bounded queue: a pager that stands still, or a pipe that nobody
-reads, must not hold up an alarm. Lines that find the queue full are counted and left out.
+reads, must not hold up an alarm. Lines that find the queue full, or nobody to read them, are counted and left out.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, TextIO
 
@@ -24,6 +25,8 @@ from rich.live import Live
 from rich.panel import Panel
 from rich.text import Text
 
+from watchkeeper.config.schema import Config, Sinks
+from watchkeeper.daemon.outputs.base import Context, Declaration, idle, settled
 from watchkeeper.detectors.alarms.events import CLEARED, RAISED, AlarmEvent
 from watchkeeper.detectors.base import SEVERITIES
 
@@ -32,6 +35,8 @@ if TYPE_CHECKING:
 
 NO_CALLSIGNS: Mapping[str, str] = {}
 QUEUE_LINES = 10_000
+# A line that takes longer than this to write has no reader.
+STALL_S = 1.0
 STYLE: dict[str, str] = {"advisory": "cyan", "caution": "yellow", "warning": "bold red"}
 # Event times below this are seconds of a simulation, not dates (it is September 2001).
 UNIX_FROM_S = 1e9
@@ -85,46 +90,107 @@ def _printable(name: str) -> str:
 
 
 class AlarmLines:
-    """Shows events; `show` never waits."""
+    """Shows events; `put` never waits."""
 
-    def __init__(self, stream: TextIO | None = None) -> None:
+    name = "terminal"
+    failures = 0
+    refused = 0
+
+    def __init__(self, callsigns: Callable[[], Mapping[str, str]], stream: TextIO | None = None) -> None:
+        self.delivered = 0
         self.dropped = 0
-        # gives the callsigns known now; set by whoever has a fleet
-        self.callsigns: Callable[[], Mapping[str, str]] = lambda: NO_CALLSIGNS
+        self._callsigns = callsigns
         # in a pipe a line is a line, however long: wrapping would break what reads it
         self._console = Console(file=stream or sys.stdout, highlight=False, soft_wrap=True)
         self._queue: queue.Queue[AlarmEvent | None] = queue.Queue(QUEUE_LINES)
-        self._thread = threading.Thread(target=self._write, name="terminal", daemon=True)
-        self._thread.start()
+        self._thread: threading.Thread | None = None
+        # since when the line that is being written is (monotonic), and why no more will be
+        self._since_s: float | None = None
+        self._gone = ""
 
-    def show(self, event: AlarmEvent) -> None:
+    @property
+    def waiting(self) -> int:
+        """Lines that are not written."""
+        return self._queue.unfinished_tasks
+
+    def put(self, event: AlarmEvent) -> None:
         """Queue one line."""
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._write, name="terminal", daemon=True)
+            self._thread.start()
         try:
+            if self._gone:
+                raise queue.Full
             self._queue.put_nowait(event)
         except queue.Full:
             self.dropped += 1
 
-    def close(self) -> None:
-        """Write what is queued, but do not wait for a reader who has stopped reading."""
+    def health(self) -> list[str]:
+        """Does anybody read?"""
+        since_s = self._since_s
+        if self._gone:
+            return [f"nobody reads standard output any more: {self._gone}"]
+        if since_s is not None and time.monotonic() - since_s > STALL_S:
+            return [f"standard output takes no lines: {self.waiting} wait"]
+        return []
+
+    async def run(self) -> None:
+        """Task: nothing, until the end; then the thread may go, whether somebody reads or not."""
         try:
-            self._queue.put(None, timeout=0.1)
-        except queue.Full:
-            return
-        self._thread.join(timeout=1.0)
+            await idle()
+        finally:
+            with suppress(queue.Full):
+                self._queue.put_nowait(None)
+
+    async def flush(self) -> None:
+        """Return when every line is written."""
+        await settled(self)
 
     def _write(self) -> None:
         while (event := self._queue.get()) is not None:
+            self._since_s = time.monotonic()
             try:
-                self._console.print(line_of(event, self.callsigns()))
-            except (OSError, ValueError, SystemExit):
+                self._console.print(line_of(event, self._callsigns()))
+                self.delivered += 1
+            except (OSError, ValueError, SystemExit) as error:
                 # nobody reads any more (rich answers a broken pipe with SystemExit); the watch goes on
+                self._gone = "broken pipe" if isinstance(error, SystemExit) else str(error)
+                self.dropped += 1
+            self._since_s = None
+            self._queue.task_done()
+            if self._gone:
+                self._discard()
                 return
+
+    def _discard(self) -> None:
+        with suppress(queue.Empty):
+            while True:
+                self.dropped += self._queue.get_nowait() is not None
+                self._queue.task_done()
+
+
+def _asked(config: Config) -> list[Sinks]:
+    return [config.sinks] if config.sinks.terminal else []
+
+
+def make(_settings: Sinks, context: Context) -> AlarmLines:
+    """Lines on standard output."""
+    return AlarmLines(context.callsigns)
+
+
+TERMINAL = Declaration(
+    name="terminal", help="every event as a line on standard output", settings=Sinks, make=make, asked=_asked
+)
 
 
 class LiveView:
-    """Vehicles, rates, active alarms and the last events, redrawn four times a second by `run`."""
+    """Vehicles, rates, active alarms and the last events, redrawn four times a second by `draw`."""
+
+    name = "terminal"
+    failures = refused = dropped = waiting = 0
 
     def __init__(self, app: App, console: Console | None = None) -> None:
+        self.delivered = 0
         self._app = app
         self._recent: deque[AlarmEvent] = deque(maxlen=RECENT_EVENTS)
         self._began_s = time.monotonic()
@@ -132,11 +198,23 @@ class LiveView:
         # drawn from the event loop only: its own thread would read the pipeline while it changes
         self._live = Live(console=console or Console(), auto_refresh=False)
 
-    def show(self, event: AlarmEvent) -> None:
+    def put(self, event: AlarmEvent) -> None:
         """Remember one event for the next picture."""
         self._recent.append(event)
+        self.delivered += 1
+
+    def health(self) -> list[str]:
+        """A picture that stands still is seen to."""
+        return []
 
     async def run(self) -> None:
+        """Task: nothing; whoever shows the picture has `draw`."""
+        await idle()
+
+    async def flush(self) -> None:
+        """`close` draws a last time."""
+
+    async def draw(self) -> None:
         """Task: redraw until cancelled."""
         self._live.start()
         while True:
@@ -182,7 +260,7 @@ class LiveView:
             f"{rate:.0f} messages/s",
             f"{sum(app.pipeline.samples.values())} samples",
             f"{sum(app.pipeline.drops.values()) + sum(app.letters.counts.values())} drops",
-            "ready" if not app.not_ready() else ", ".join(app.not_ready()),
+            ", ".join([*app.not_ready(), *app.warnings()]) or "ready",
         ]
         if app.http is not None:
             words.append(app.http.url)

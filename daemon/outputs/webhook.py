@@ -28,7 +28,9 @@ from pathlib import Path
 import aiohttp
 
 from watchkeeper.config.outputs import Webhook
+from watchkeeper.config.schema import Config
 from watchkeeper.daemon.logs import kv
+from watchkeeper.daemon.outputs.base import Context, Declaration, settled
 from watchkeeper.daemon.outputs.outbox import Letter, Outbox
 from watchkeeper.daemon.outputs.told import Told
 from watchkeeper.detectors.alarms.events import CLEARED, RAISED, AlarmEvent, encode_event
@@ -111,8 +113,11 @@ class WebhookSink:
 
     async def flush(self) -> None:
         """Wait until everything has been taken; the caller says how long."""
-        while self.waiting:
-            await asyncio.sleep(0.005)
+        await settled(self)
+
+    def health(self) -> list[str]:
+        """What the receiver last answered, if it did not take the event."""
+        return [f"does not take events: {self._trouble}"] if self._trouble else []
 
     async def _post(self, session: aiohttp.ClientSession, event: AlarmEvent) -> bool:
         """True when this event is dealt with: taken, or refused for good."""
@@ -134,6 +139,7 @@ class WebhookSink:
                 self._trouble = ""
         else:
             self.refused += 1
+            self._trouble = f"status {status}"
             fields = kv(webhook=self.name, status=status, alarm=event.id, state=event.state)
             log.error("webhook refused an event", extra=fields)
         return True
@@ -167,3 +173,19 @@ def _key(settings: Webhook) -> bytes:
     if not key:
         raise OSError(f"webhook {settings.name}: {settings.secret_file or settings.secret_env} holds no key")
     return key
+
+
+def make(settings: Webhook, context: Context) -> WebhookSink:
+    """One webhook, which tells its receiver what it missed. OSError: the key to sign with is not there."""
+    sink = WebhookSink(settings, context.state_dir)
+    sink.catch_up(context.past.active, context.past.ended)
+    return sink
+
+
+def _asked(config: Config) -> tuple[Webhook, ...]:
+    return config.webhooks
+
+
+WEBHOOK = Declaration(
+    name="webhook", help="every event posted to a web address, signed", settings=Webhook, make=make, asked=_asked
+)

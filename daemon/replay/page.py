@@ -52,6 +52,10 @@ class Stage:
         """Nothing more comes after the end."""
         return ["the log has ended"] if self.over else []
 
+    def warnings(self) -> list[str]:
+        """A replay has nobody to tell."""
+        return []
+
     def feeds(self) -> list[dict[str, Any]]:
         """The logs."""
         return [{"name": name, "connected": not self.over, "type": "log"} for name in self._logs]
@@ -68,7 +72,7 @@ async def show(replay: Replay, batches: Iterable[Batch], pacer: Pacer, port: int
     stage = Stage(replay, logs)
     settings = msgspec.structs.replace(replay.pipeline.config.http, host="127.0.0.1", port=port, page=True)
     live = Live(stage, settings.viewers)
-    replay.listeners.append(live.note)
+    replay.listeners.append(live.put)
     site = Site(live, settings)
     await site.start()
     print(f"look at it: {site.url}", file=sys.stderr, flush=True)

@@ -53,6 +53,8 @@ interface Picture {
   vehicles: number;
   figures: Figures;
   state: string[];
+  /** Sinks that do not deliver, each with its reason. */
+  warnings: string[];
   columns: Columns;
   rows: number;
 }

@@ -14,7 +14,6 @@ from urllib.request import urlopen
 import pytest
 
 from watchkeeper.daemon.demo.demo import Tally
-from watchkeeper.detectors.alarms.events import AlarmEvent
 
 
 def start(*words: str) -> subprocess.Popen[str]:
@@ -54,20 +53,8 @@ def test_ctrl_c_ends_it_cleanly_while_its_pages_answer() -> None:
 
 
 def test_the_verdict_wants_each_kind_raised_and_cleared() -> None:
-    tally = Tally()
-
-    def note(kind: str, state: str) -> None:
-        tally.note(
-            AlarmEvent(
-                id="x", kind=kind, state=state, severity="caution", subjects=("a",), t=0.0, t_onset=0.0, t_raised=0.0,
-                t_cleared=None, score=1.0, threshold=1.0, evidence={},
-            )
-        )  # fmt: skip
-
-    for kind in ("conflict", "gps_imu", "silence"):
-        note(kind, "raised")
-    note("conflict", "cleared")
-    note("gps_imu", "updated")
+    events = {(kind, "raised"): 1 for kind in ("conflict", "gps_imu", "silence")}
+    tally = Tally({**events, ("conflict", "cleared"): 1, ("gps_imu", "updated"): 1})
     assert tally.missing() == ["gps_imu", "silence"]
 
 

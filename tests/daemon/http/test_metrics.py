@@ -46,7 +46,7 @@ def feed(app: App, topic: str, payload: bytes) -> None:
     app.pump._decode_slice(float("inf"))
     batch = app.pump._decoder.take()
     if batch is not None:
-        app.publisher.submit(app.pipeline.feed(batch), None)
+        app.router.submit(app.pipeline.feed(batch), None)
 
 
 def test_every_metric_is_documented_and_every_documented_metric_exists(app: App) -> None:

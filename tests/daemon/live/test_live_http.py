@@ -212,7 +212,7 @@ def test_there_is_room_for_so_many_and_nothing_is_made_for_nobody(app: App) -> N
         return code
 
     assert visit(app, crowd) == 1013
-    assert app.live.refused == 1
+    assert app.live.turned_away == 1
 
 
 def test_a_page_that_reads_nothing_does_not_grow_and_is_told_everything_when_it_reads_again(app: App) -> None:
@@ -224,7 +224,7 @@ def test_a_page_that_reads_nothing_does_not_grow_and_is_told_everything_when_it_
         # far more than all buffers on the way can hold
         most = 0
         for number in range(20_000):
-            app.live.note(alarm(number, 4000))
+            app.live.put(alarm(number, 4000))
             most = max(most, viewer.waiting)
             if number % 50 == 0:
                 await asyncio.sleep(0)
@@ -249,7 +249,7 @@ def test_a_page_that_takes_nothing_for_long_is_cut_off(app: App, monkeypatch: py
         async with asyncio.timeout(20):
             while app.live.viewers:
                 for number in range(100):
-                    app.live.note(alarm(number, 40_000))
+                    app.live.put(alarm(number, 40_000))
                 await asyncio.sleep(0.01)
 
     visit(app, stall)
@@ -262,7 +262,7 @@ def test_the_daemon_does_not_wait_for_a_page_that_takes_nothing(app: App) -> Non
         await hear(line, "alarms")
         line._response.connection.transport.pause_reading()
         for number in range(400):
-            app.live.note(alarm(number, 40_000))
+            app.live.put(alarm(number, 40_000))
             await asyncio.sleep(0)
         assert app.http is not None
         began = time.monotonic()

@@ -15,7 +15,7 @@ import msgspec
 import paho.mqtt.client as paho
 
 from watchkeeper.config.outputs import HomeAssistant
-from watchkeeper.config.schema import DEFAULT, Config
+from watchkeeper.config.schema import Config
 from watchkeeper.daemon.outputs.home_assistant import announcements
 from watchkeeper.detectors.catalog import kinds
 
@@ -57,10 +57,7 @@ def retained(port: int, wait_for: Callable[..., Any], *topics: str) -> dict[str,
 
 
 def test_every_announcement_has_the_documented_form() -> None:
-    config = msgspec.structs.replace(
-        on(DEFAULT), broker=msgspec.structs.replace(DEFAULT.broker, client_id="tower 1/äst")
-    )
-    found = announcements(config, "1.2.3")
+    found = announcements(HomeAssistant(enabled=True), "tower 1/äst", "watchkeeper", "1.2.3")
     assert len(found) == 2 * len(kinds()) + 1
     ids = set()
     for topic, payload in found.items():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import json
 import logging
@@ -70,10 +71,10 @@ def test_setting_up_again_replaces_the_settings() -> None:
 
 def test_an_alarm_is_one_plain_line_in_a_pipe() -> None:
     out = io.StringIO()
-    lines = AlarmLines(out)
+    lines = AlarmLines(dict, out)
     for each in (event(), event(CLEARED), event(t=12.5)):
-        lines.show(each)
-    lines.close()
+        lines.put(each)
+    asyncio.run(lines.flush())
     raised, cleared, simulated = out.getvalue().splitlines()
     assert raised.split()[:5] == ["22:13:20.0Z", "RAISED", "warning", "conflict", "a~b"]
     assert "tcpa_s=61.5" in raised
@@ -98,14 +99,24 @@ def test_a_vehicle_cannot_write_to_the_terminal_by_its_name() -> None:
 
 def test_a_reader_who_stopped_reading_holds_nobody_up() -> None:
     read_end, write_end = os.pipe()
-    lines = AlarmLines(os.fdopen(write_end, "w"))
+    lines = AlarmLines(dict, os.fdopen(write_end, "w"))
     began = time.monotonic()
     for _ in range(2 * QUEUE_LINES):
-        lines.show(event())
-    lines.close()
+        lines.put(event())
     assert time.monotonic() - began < 5.0
     assert lines.dropped > 0
     os.close(read_end)
+
+
+def test_a_reader_who_has_gone_is_said_and_every_line_is_counted() -> None:
+    read_end, write_end = os.pipe()
+    lines = AlarmLines(dict, os.fdopen(write_end, "w"))
+    os.close(read_end)
+    for _ in range(100):
+        lines.put(event())
+    asyncio.run(lines.flush())
+    assert "nobody reads" in lines.health()[0]
+    assert lines.delivered + lines.dropped == 100
 
 
 def test_a_diagnosis_is_told_in_the_line() -> None:

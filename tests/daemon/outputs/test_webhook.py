@@ -271,7 +271,8 @@ def test_the_daemon_posts_real_alarms(broker: Any, listener: Any, configure: Cal
             for e in _events(receiver):
                 by_id.setdefault(e["id"], []).append(e["state"])
             assert ["raised", "cleared"] in by_id.values()
-            assert app.sinks[0].delivered == len(receiver.got)
+            (webhook,) = (sink for sink in app.router.sinks if sink.name == "ours")
+            assert webhook.delivered == len(receiver.got)
 
     asyncio.run(scene())
 

@@ -59,7 +59,7 @@ def test_every_alarm_of_it_carries_the_diagnosis_from_then_on(dead_gateway: list
 
 def test_an_incident_has_a_topic_of_its_own(dead_gateway: list[AlarmEvent]) -> None:
     incident = next(e for e in dead_gateway if e.kind == "incident")
-    assert alarm_topic(DEFAULT, incident) == f"watchkeeper/incident/{incident.id}"
+    assert alarm_topic("watchkeeper", incident) == f"watchkeeper/incident/{incident.id}"
 
 
 def test_two_faults_behind_two_gateways_are_two_incidents() -> None:
