@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
+from watchkeeper.config.guests import load_guests, section_of
 from watchkeeper.config.schema import Config
 from watchkeeper.config.section import Section
 from watchkeeper.daemon.live.view import LIVE_PAGE
 from watchkeeper.daemon.outputs.alertmanager import ALERTMANAGER
 from watchkeeper.daemon.outputs.base import AnyDeclaration, Context, Sink, SinkError
+from watchkeeper.daemon.outputs.fence import Fenced
+from watchkeeper.daemon.outputs.guests import GROUP, GUESTS, take
 from watchkeeper.daemon.outputs.home_assistant import HOME_ASSISTANT
 from watchkeeper.daemon.outputs.journal_sink import JOURNAL
 from watchkeeper.daemon.outputs.mqtt import MQTT
@@ -28,9 +31,20 @@ BUILT_IN: tuple[AnyDeclaration, ...] = (
 )
 
 
+def discover() -> None:
+    """Register the sinks of other packages. Raises GuestError when one cannot be used."""
+    load_guests(GROUP, take)
+
+
+def declarations() -> tuple[AnyDeclaration, ...]:
+    """All of them, those of other packages last."""
+    return (*BUILT_IN, *GUESTS.values())
+
+
 def make_sinks(config: Config, context: Context) -> list[Sink]:
-    """The sinks after the journal. OSError: one cannot be made; SinkError: two have one name."""
+    """The sinks after the journal. OSError: a built-in one cannot be made; SinkError: a guest, or two of one name."""
     made = list(_make(BUILT_IN[1:], config, context))
+    made += [Fenced(sink) for sink in _make_guests(GUESTS.values(), config, context)]
     names = Counter([JOURNAL.name, *(sink.name for sink in made)])
     if twice := [name for name, n in names.items() if n > 1]:
         raise SinkError(f"two sinks have one name: {', '.join(twice)}")
@@ -43,6 +57,17 @@ def _make(kinds: Iterable[AnyDeclaration], config: Config, context: Context) -> 
             yield kind.make(settings, context)
 
 
+def _make_guests(kinds: Iterable[AnyDeclaration], config: Config, context: Context) -> Iterator[Sink]:
+    for kind in kinds:
+        try:
+            yield from _make([kind], config, context)
+        except Exception as error:  # whatever somebody else's code raises
+            raise SinkError(f"sink {kind.name!r}: {type(error).__name__}: {error}") from error
+
+
 def asked(kind: AnyDeclaration, config: Config) -> Iterable[Section]:
     """The settings of each sink of this kind that the configuration asks for."""
-    return kind.asked(config) if kind.asked is not None else ()
+    if kind.asked is not None:
+        return kind.asked(config)
+    section = section_of(config, "sinks", kind.name)
+    return [section] if section.enabled else []
