@@ -42,6 +42,10 @@ class Stage:
         """It is."""
         return []
 
+    def warnings(self) -> list[str]:
+        """None."""
+        return []
+
     def feeds(self) -> list[dict[str, Any]]:
         """None."""
         return []
