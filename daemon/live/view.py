@@ -2,7 +2,7 @@
 
     pipeline ─ on_evidence ─▶ Scores ─┐
     pipeline.fleet ───────────────────┴▶ picture, once a second ─▶ Viewer ─▶ page
-    AlarmRouter ─ put ─▶ Desk ──────── ───── events, at once ──────▶ Viewer ─▶ page
+    AlarmRouter ─ put ─▶ Desk ──────────── events, at once ──────▶ Viewer ─▶ page
 
 While nobody watches, nothing is made and the pipeline does not call here. The page itself and its connections are in
 http.py.
