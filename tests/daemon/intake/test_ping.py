@@ -97,6 +97,6 @@ def test_the_pump_times_what_arrives() -> None:
 
     asyncio.run(main())
     assert 10 <= pipeline.samples["link"] <= 20
-    stats = next(d for d in pipeline.detectors if d.name == "link").stats
+    stats = next(d for d in pipeline.detectors if d.declaration.name == "link").stats
     # clocks are years apart, but the difference does not change
     assert abs(stats.latency_excess_s()[0]) < 1e-3
