@@ -20,24 +20,14 @@ from urllib.request import urlopen
 
 import paho.mqtt.client as paho
 import pytest
+from waiting import PATIENCE_S
+from waiting import wait_for as _wait_for
 
 from watchkeeper.config.loader import load
 from watchkeeper.config.schema import DEFAULT, Config
 from watchkeeper.daemon.app import App
 from watchkeeper.daemon.demo.broker import EmbeddedBroker
 from watchkeeper.detectors.engine.warmup import warm_up
-
-PATIENCE_S = 30.0
-
-
-def _wait_for(what: Callable[[], Any], timeout_s: float = PATIENCE_S) -> Any:
-    """The first true answer of `what`."""
-    end = time.monotonic() + timeout_s
-    while time.monotonic() < end:
-        if answer := what():
-            return answer
-        time.sleep(0.01)
-    raise AssertionError(f"not within {timeout_s} s")
 
 
 class RunningBroker:
