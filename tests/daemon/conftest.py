@@ -10,13 +10,13 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.error import HTTPError
 from urllib.request import urlopen
+from uuid import uuid4
 
 import paho.mqtt.client as paho
 import pytest
@@ -61,14 +61,32 @@ class Listener:
 
     def __init__(self, port: int, topic: str = "watchkeeper/#") -> None:
         self.messages: list[tuple[str, bytes, bool]] = []
+        self._own_topic = f"listener/{uuid4().hex}"
+        self._returned: set[bytes] = set()
         ready = threading.Event()
         self._client = paho.Client(paho.CallbackAPIVersion.VERSION2)
-        self._client.on_message = lambda _c, _u, m: self.messages.append((m.topic, m.payload, m.retain))
+        self._client.on_message = lambda _c, _u, m: self._hear(m)
         self._client.on_subscribe = lambda *_: ready.set()
-        self._client.on_connect = lambda *_: self._client.subscribe(topic, qos=1)
+        self._client.on_connect = lambda *_: self._client.subscribe([(topic, 1), (self._own_topic, 1)])
         self._client.connect("127.0.0.1", port)
         self._client.loop_start()
         assert ready.wait(PATIENCE_S)
+
+    def _hear(self, message: paho.MQTTMessage) -> None:
+        if message.topic == self._own_topic:
+            self._returned.add(message.payload)
+        else:
+            self.messages.append((message.topic, message.payload, message.retain))
+
+    def catch_up(self) -> None:
+        """Wait until all that the broker has for us now is in `messages`.
+
+        It delivers in order: retained messages before anything that is published after the subscription, and what
+        others have published before what we publish now.
+        """
+        mark = uuid4().bytes
+        self.send(self._own_topic, mark)
+        _wait_for(lambda: mark in self._returned)
 
     def send(self, topic: str, payload: bytes | dict[str, Any]) -> None:
         data = payload if isinstance(payload, bytes) else json.dumps(payload).encode()
@@ -99,7 +117,7 @@ class Listener:
         """What somebody who comes now is told, by topic."""
         other = Listener(int(self._client.port), "watchkeeper/alarm/#")
         try:
-            time.sleep(0.2)  # no message says that there are no more
+            other.catch_up()
             return {topic: json.loads(payload) for topic, payload, kept in other.messages if kept and payload}
         finally:
             other.close()
@@ -256,7 +274,7 @@ def broker(_shared_broker: RunningBroker) -> Iterator[RunningBroker]:
     """A broker without retained messages."""
     yield _shared_broker
     cleaner = Listener(_shared_broker.port, "#")
-    time.sleep(0.1)
+    cleaner.catch_up()
     for topic in {topic for topic, payload, kept in cleaner.messages if kept and payload}:
         cleaner._client.publish(topic, b"", qos=1, retain=True).wait_for_publish(PATIENCE_S)
     cleaner.close()
