@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import settings
 
 from watchkeeper.config.schema import DEFAULT, Config
 from watchkeeper.detectors.base import Detector, Evidence, Window
@@ -18,6 +19,11 @@ from watchkeeper.streams.messages import Kind
 from where import SHARED
 
 SHARED_DATA = SHARED / "data"
+
+
+# No example is too slow: the first one compiles a kernel, whichever test comes first, and others share the machine.
+settings.register_profile("watchkeeper", deadline=None)
+settings.load_profile("watchkeeper")
 
 
 @pytest.fixture(scope="session")
