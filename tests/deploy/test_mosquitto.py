@@ -6,7 +6,6 @@ import asyncio
 import ssl
 import subprocess
 import threading
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,13 +13,13 @@ from typing import Any
 
 import paho.mqtt.client as paho
 import pytest
+from waiting import PATIENCE_S, until, wait_for
 
 from watchkeeper.config.schema import Broker
 from watchkeeper.daemon.demo.broker import free_port
 from watchkeeper.streams.mqtt.transport import make_transport
 
 LOGINS = {"watchkeeper": "w-secret", "viewer": "v-secret", "gateway": "g-secret", "drone7": "d-secret"}
-WAIT_S = 20.0
 
 
 @dataclass(frozen=True)
@@ -96,11 +95,8 @@ def secured(
     (folder / "mosquitto.conf").write_text(text.replace("/var/lib/mosquitto/", f"{data}/"))
     with (folder / "log").open("w") as log:
         process = subprocess.Popen([program, "-c", str(folder / "mosquitto.conf")], stderr=log)
-    end = time.monotonic() + WAIT_S
-    while "running" not in (folder / "log").read_text():
-        assert process.poll() is None, (folder / "log").read_text()
-        assert time.monotonic() < end, (folder / "log").read_text()
-        time.sleep(0.02)
+    wait_for(lambda: "running" in (folder / "log").read_text() or process.poll() is not None)
+    assert process.poll() is None, (folder / "log").read_text()
     yield Secured(port, folder / "certs" / "ca.crt")
     process.terminate()
     process.wait(15)
@@ -122,7 +118,7 @@ class Client:
         self._client.on_subscribe = lambda *_: self._settled.set()
         self._client.connect("localhost", secured.port)
         self._client.loop_start()
-        assert self._settled.wait(WAIT_S)
+        assert self._settled.wait(PATIENCE_S)
 
     def _connected(self, code: Any, listen: str) -> None:
         self.code = code
@@ -136,10 +132,7 @@ class Client:
         answers: list[Any] = []
         self._client.on_publish = lambda _c, _u, _m, reason, _p: answers.append(reason)
         self._client.publish(topic, b"{}", qos=1)
-        end = time.monotonic() + WAIT_S
-        while not answers and time.monotonic() < end:
-            time.sleep(0.01)
-        return not answers[0].is_failure
+        return not wait_for(lambda: answers)[0].is_failure
 
     def close(self) -> None:
         self._client.disconnect()
@@ -185,9 +178,7 @@ def test_a_viewer_hears_alarms_and_no_telemetry(client: Callable[..., Client]) -
     daemon = client("watchkeeper", listen="telemetry/#")
     client("drone7").say("telemetry/gps/drone7")
     daemon.say("watchkeeper/alarm/silence/drone7")
-    end = time.monotonic() + WAIT_S
-    while not (viewer.heard and daemon.heard) and time.monotonic() < end:
-        time.sleep(0.01)
+    wait_for(lambda: viewer.heard and daemon.heard)
     assert viewer.heard == ["watchkeeper/alarm/silence/drone7"]
     assert daemon.heard == ["telemetry/gps/drone7"]
 
@@ -221,14 +212,14 @@ def test_our_own_transports_enter_and_hear(secured: Secured, client: Callable[..
         )  # fmt: skip
         made = make_transport(settings, subscribe=["telemetry/#"], on_message=lambda topic, _: heard.append(topic))
         task = asyncio.create_task(made.run())
-        async with asyncio.timeout(WAIT_S):
-            while not made.connected:
-                await asyncio.sleep(0.01)
+        await until(lambda: made.connected)
+        async with asyncio.timeout(PATIENCE_S):
             assert await made.publish("watchkeeper/status", b"{}", retain=True)
-            drone = await asyncio.to_thread(client, "drone7")
-            await asyncio.to_thread(drone.say, "telemetry/gps/drone7")
-            while not heard:
-                await asyncio.sleep(0.01)
+            # the other tests share this broker, and would hear it
+            assert await made.publish("watchkeeper/status", b"", retain=True)
+        drone = await asyncio.to_thread(client, "drone7")
+        await asyncio.to_thread(drone.say, "telemetry/gps/drone7")
+        await until(lambda: heard)
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
         assert heard == ["telemetry/gps/drone7"]
