@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import logging
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -24,6 +25,20 @@ SHARED_DATA = SHARED / "data"
 # No example is too slow: the first one compiles a kernel, whichever test comes first, and others share the machine.
 settings.register_profile("watchkeeper", deadline=None)
 settings.load_profile("watchkeeper")
+
+
+@pytest.fixture(autouse=True)
+def _plain_logging() -> Iterator[None]:
+    """A command that runs in this process takes our logs to a standard error that ends with its test."""
+    logger = logging.getLogger("watchkeeper")
+
+    def plain() -> None:
+        logger.handlers, logger.propagate = [], True
+        logger.setLevel(logging.NOTSET)
+
+    plain()
+    yield
+    plain()
 
 
 @pytest.fixture(scope="session")

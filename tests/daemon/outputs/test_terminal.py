@@ -8,10 +8,8 @@ import json
 import logging
 import os
 import time
-from collections.abc import Iterator
 
 import msgspec
-import pytest
 from rich.console import Console
 
 from watchkeeper.config.schema import Log
@@ -26,14 +24,6 @@ def event(state: str = RAISED, subjects: tuple[str, ...] = ("a", "b"), t: float 
         id="0123456789abcdef", kind="conflict", state=state, severity="warning", subjects=subjects, t=t, t_onset=t,
         t_raised=t, t_cleared=None, score=2.0, threshold=1.0, evidence={"tcpa_s": 61.5, "causes": ["close"], "n": None},
     )  # fmt: skip
-
-
-@pytest.fixture(autouse=True)
-def _restore_logging() -> Iterator[None]:
-    logger = logging.getLogger(logs.ROOT)
-    before = logger.handlers, logger.level, logger.propagate
-    yield
-    logger.handlers, logger.level, logger.propagate = before
 
 
 def test_text_logs_are_one_line_per_event_that_nobody_can_forge() -> None:
