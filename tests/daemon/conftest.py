@@ -147,6 +147,13 @@ class Daemon:
     def log(self) -> str:
         return self._log.read_text()
 
+    def figure(self, name: str) -> float:
+        """The sum of the metrics whose names, with their labels, begin like this."""
+        url = self.log.partition("url=")[2].split()[0]
+        with urlopen(f"{url}/metrics", timeout=PATIENCE_S) as page:
+            lines = page.read().decode().splitlines()
+        return sum(float(line.rsplit(" ", 1)[1]) for line in lines if line.startswith(name))
+
     def end(self, number: int = signal.SIGTERM) -> int:
         if self.process.poll() is None:
             self.process.send_signal(number)

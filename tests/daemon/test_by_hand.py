@@ -56,8 +56,9 @@ def test_two_json_aircraft_head_on_raise_exactly_one_conflict_with_the_exact_ans
     for t in range(T0, T0 + 75, 5):
         for name in ("a1", "b2"):
             publish(broker.port, f"telemetry/adsb/{name}", meeting.report(name, float(t)))
-    wait_for(lambda: listener.alarms("raised"))
+    wait_for(lambda: [a for a in listener.alarms("raised") if a["kind"] == "conflict"])
     process.end()
+    listener.catch_up()
     raised = [a for a in listener.alarms("raised") if a["kind"] == "conflict"]
     topics = {t for t, p, _ in listener.messages if t.startswith("watchkeeper/alarm/conflict/") and p}
     assert len(raised) == 1

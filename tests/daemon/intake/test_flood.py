@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import random
-import urllib.request
 from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -89,7 +88,8 @@ def run_flood(bad: int, seed: int) -> None:
     # those with one right reason are counted under it, at least as often as they were sent
     certain = Counter(next(iter(right)) for right in wanted if len(right) == 1)
     assert all(counted[reason] >= n for reason, n in certain.items())
-    assert max(memory) - min(memory) < 20e6
+    # what earlier tests leave is given back at any time: only growth counts
+    assert max(memory) - memory[0] < 20e6
 
 
 def test_five_thousand_malformed_payloads_among_good_ones() -> None:
@@ -112,16 +112,9 @@ def test_a_hundred_thousand_malformed_payloads_over_a_real_broker(
     )
     process = daemon(config)
     wait_for(lambda: "connected to the broker" in process.log)
-    url = process.log.partition("url=")[2].split()[0]
-
-    def figures() -> dict[str, float]:
-        text = urllib.request.urlopen(f"{url}/metrics").read().decode()
-        pairs = (line.rsplit(" ", 1) for line in text.splitlines() if not line.startswith("#"))
-        return {name: float(value) for name, value in pairs}
 
     def caught_up(sent: int) -> bool:
-        now = figures()
-        return now["watchkeeper_messages_total"] >= sent and now["watchkeeper_queue_depth"] == 0
+        return process.figure("watchkeeper_messages_total") >= sent and process.figure("watchkeeper_queue_depth") == 0
 
     bad, memory = 100_000, []
     running = psutil.Process(process.process.pid)
@@ -130,9 +123,10 @@ def test_a_hundred_thousand_malformed_payloads_over_a_real_broker(
         if sent % 5_000 == 0:
             wait_for(partial(caught_up, sent), 120.0)
             memory.append(running.memory_info().rss)
-    end = figures()
+    adsb = 'watchkeeper_samples_total{stream="adsb"}'
+    wait_for(lambda: process.figure(adsb) + process.figure("watchkeeper_drops_total{") >= 2 * bad)
+    assert process.figure(adsb) == bad  # as many good ones as bad ones
+    assert process.figure("watchkeeper_drops_total{") == bad
     process.end()
-    assert end['watchkeeper_samples_total{stream="adsb"}'] == bad  # as many good ones as bad ones
-    assert sum(n for name, n in end.items() if name.startswith("watchkeeper_drops_total{")) == bad
     settled = memory[len(memory) // 2 :]
     assert max(settled) - min(settled) < 30e6
