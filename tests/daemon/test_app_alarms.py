@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from waiting import PATIENCE_S
 
 from watchkeeper.daemon.app import App
 from watchkeeper.daemon.intake.pump import Pump
@@ -137,7 +138,8 @@ def test_ready_only_once_the_broker_is_there(own_broker: Any, configure: Any, st
     status, body = wait_for(lambda: answer if (answer := app.get("/readyz"))[0] else None)
     assert status == 503
     assert json.loads(body)["ready"] is False
-    reasons = json.loads(wait_for(lambda: "refused" in app.get("/readyz")[1] and app.get("/readyz")[1]))["reasons"]
+    body = wait_for(lambda: page if "refused" in (page := app.get("/readyz")[1]) else None)
+    reasons = json.loads(body)["reasons"]
     assert own_broker.url in reasons[-1]
     # alive all the time: a restart would not bring the broker back
     assert app.get("/healthz")[0] == 200
@@ -189,8 +191,10 @@ def test_a_client_library_that_loses_a_cancellation_does_not_keep_the_daemon_fro
     broker: Any, configure: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lost = []
+    started: list[App] = []
 
     async def stubborn(_transport: Transport) -> None:
+        started[0].stop()
         try:
             await asyncio.Event().wait()
         except asyncio.CancelledError:
@@ -198,10 +202,9 @@ def test_a_client_library_that_loses_a_cancellation_does_not_keep_the_daemon_fro
         await asyncio.Event().wait()
 
     async def main() -> None:
-        app = App(configure(broker.url))
-        asyncio.get_running_loop().call_later(0.5, app.stop)
-        async with asyncio.timeout(20):
-            await app.run(signals=False)
+        started.append(App(configure(broker.url)))
+        async with asyncio.timeout(PATIENCE_S):
+            await started[0].run(signals=False)
 
     monkeypatch.setattr("watchkeeper.streams.mqtt.transport.Transport.run", stubborn)
     asyncio.run(main())
