@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from waiting import PATIENCE_S
 
 from watchkeeper.daemon.outputs.journal import Journal
 from watchkeeper.detectors.alarms.events import CLEARED, RAISED, UPDATED, AlarmEvent, alarm_id, encode_event
@@ -197,12 +198,14 @@ class SlowDisk:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.go = threading.Event()
+        self.busy = threading.Event()
         self.kept: list[bytes] = []
         monkeypatch.setattr(os, "fdatasync", self.sync)
 
     def sync(self, handle: int) -> None:
         self.kept.append(os.pread(handle, 1 << 20, 0))
-        assert self.go.wait(10)
+        self.busy.set()
+        assert self.go.wait(PATIENCE_S)
 
 
 def test_an_append_does_not_wait_for_the_disk_and_the_disk_gets_everything(
@@ -211,7 +214,9 @@ def test_an_append_does_not_wait_for_the_disk_and_the_disk_gets_everything(
     disk = SlowDisk(monkeypatch)
     journal = open_journal(tmp_path, fsync=True)
     events = [event(str(i), RAISED, float(i)) for i in range(50)]
-    for one in events:
+    journal.append(events[:1])
+    assert disk.busy.wait(PATIENCE_S)
+    for one in events[1:]:
         journal.append([one])  # would hang here if it waited
     assert journal.path.read_bytes().count(b"\n") == len(events)
     disk.go.set()
