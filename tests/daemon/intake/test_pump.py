@@ -9,6 +9,7 @@ from collections.abc import Callable
 import msgspec
 import numpy as np
 import pytest
+from waiting import PATIENCE_S
 
 from watchkeeper.config.loader import load
 from watchkeeper.config.schema import Config
@@ -20,6 +21,9 @@ from watchkeeper.detectors.alarms.events import AlarmEvent
 from watchkeeper.detectors.engine.pipeline import Pipeline
 from watchkeeper.streams.codec.encode import encode_frame, frame_topic
 from watchkeeper.streams.messages import FIELDS, Kind
+
+# not on the clock of the first test
+pytestmark = pytest.mark.usefixtures("_compiled")
 
 CONFIG = load(
     None,
@@ -50,7 +54,7 @@ class Setup:
         self.intake.put(f"telemetry/gps/{name}", json.dumps(payload).encode())
 
     async def settle(self) -> None:
-        await asyncio.wait_for(self.pump._drain(), 5.0)
+        await asyncio.wait_for(self.pump._drain(), PATIENCE_S)
 
 
 def in_loop(work: Callable[[], object]) -> None:
@@ -194,7 +198,7 @@ def test_stop_judges_what_has_arrived_and_then_everything_up_to_the_newest_sampl
                 setup.fix("quiet", 100.0 + t)
         setup.pump.stop()
         setup.fix("after", 500.0)
-        await asyncio.wait_for(running, 5.0)
+        await asyncio.wait_for(running, PATIENCE_S)
 
     in_loop(work)
     assert [e.subjects for e, _ in setup.events if e.state == "raised"] == [("quiet",)]
