@@ -15,7 +15,7 @@ import asyncio
 import os
 import socket
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 
 # systemd restarts us after one WATCHDOG_USEC of silence: two words may be lost or late.
@@ -26,7 +26,10 @@ STATUS_S = 10.0
 class Supervisor:
     """The other end of NOTIFY_SOCKET. Words that cannot be sent are lost: a daemon does not fail over its status."""
 
-    def __init__(self, env: Mapping[str, str] = os.environ) -> None:
+    def __init__(
+        self, env: Mapping[str, str] = os.environ, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    ) -> None:
+        self._sleep = sleep
         self._address = env.get("NOTIFY_SOCKET", "")
         if self._address.startswith("@"):  # an abstract socket begins with a zero byte
             self._address = "\0" + self._address[1:]
@@ -67,4 +70,4 @@ class Supervisor:
                 words.append(f"STATUS={line}")
             if words:
                 self.tell(*words)
-            await asyncio.sleep(period_s)
+            await self._sleep(period_s)

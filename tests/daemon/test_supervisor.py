@@ -10,10 +10,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
+from waiting import PATIENCE_S, wait_for
 
 from watchkeeper.daemon.app import App
 from watchkeeper.daemon.http.server import STUCK_S
@@ -27,24 +30,29 @@ class Systemd:
         self.address = address
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self._socket.bind("\0" + address[1:] if address.startswith("@") else address)
-        self._socket.settimeout(0.05)
+        self._socket.setblocking(False)
+        self._unread: list[str] = []
 
     def heard(self) -> list[str]:
-        words = []
-        try:
+        """Everything that has come since."""
+        with suppress(BlockingIOError):
             while True:
-                words += self._socket.recv(4096).decode().split("\n")
-        except TimeoutError:
-            return words
+                self._unread += self._socket.recv(4096).decode().split("\n")
+        words, self._unread = self._unread, []
+        return words
 
-    def hear(self, word: str, within_s: float = 60.0) -> list[str]:
-        """Everything up to the message with this word."""
-        end, found = time.monotonic() + within_s, []
-        while time.monotonic() < end:
-            found += self.heard()
-            if word in found:
-                return found
-        raise AssertionError(f"{word} not heard, only {found}")
+    def hear(self, word: str, patience_s: float = PATIENCE_S) -> list[str]:
+        """Everything up to this word; what comes after it is heard next time."""
+        words: list[str] = []
+
+        def found() -> bool:
+            words.extend(self.heard())
+            return word in words
+
+        wait_for(found, patience_s)
+        end = words.index(word) + 1
+        self._unread = words[end:]
+        return words[:end]
 
     def close(self) -> None:
         self._socket.close()
@@ -73,25 +81,23 @@ def test_the_watchdog_of_another_process_is_not_ours() -> None:
 
 
 def test_beats_come_three_times_a_period_and_stop_with_the_heart(systemd: Systemd) -> None:
-    alive = True
+    slept: list[float] = []
+    beats: list[list[str]] = []
 
-    async def scene() -> None:
-        nonlocal alive
-        supervisor = Supervisor({"NOTIFY_SOCKET": systemd.address, "WATCHDOG_USEC": "150000"})
-        task = asyncio.create_task(supervisor.run(lambda: alive, lambda: "watching"))
-        await asyncio.sleep(0.55)
-        beats = systemd.heard()
-        assert 6 <= beats.count("WATCHDOG=1") <= 12
-        assert beats.count("STATUS=watching") == 1
-        alive = False
-        await asyncio.sleep(0.1)
-        systemd.heard()
-        await asyncio.sleep(0.2)
-        assert "WATCHDOG=1" not in systemd.heard()
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
+    class EnoughError(Exception):
+        pass
 
-    asyncio.run(scene())
+    async def sleep(seconds: float) -> None:
+        slept.append(seconds)
+        beats.append(systemd.heard())
+        if len(slept) == 8:
+            raise EnoughError
+
+    supervisor = Supervisor({"NOTIFY_SOCKET": systemd.address, "WATCHDOG_USEC": "150000"}, sleep)
+    with pytest.raises(EnoughError):
+        asyncio.run(supervisor.run(lambda: len(slept) < 5, lambda: "watching"))
+    assert slept == pytest.approx([0.05] * 8)
+    assert beats == [["WATCHDOG=1", "STATUS=watching"], *[["WATCHDOG=1"]] * 4, [], [], []]
 
 
 def test_a_pump_that_hangs_has_no_heartbeat(configure: Callable[..., Any]) -> None:
@@ -122,24 +128,23 @@ def test_a_real_daemon_tells_its_life_and_a_stopped_one_is_silent(broker: Any, t
     command = [sys.executable, "-m", "watchkeeper.daemon.cli", "run", "-c", str(config)]
     with (tmp_path / "log").open("w") as log, subprocess.Popen(command, env=env, stderr=log) as process:
         try:
-            first = systemd.hear("READY=1", within_s=240)
+            first = systemd.hear("READY=1", patience_s=240)
             assert "WATCHDOG=1" not in first[: first.index("READY=1")]
             systemd.hear("STATUS=watching: 0 vehicles, 0 active alarms")
             assert systemd.hear("WATCHDOG=1").count("WATCHDOG=1") >= 1
             process.send_signal(signal.SIGHUP)
-            told = systemd.hear("RELOADING=1")
-            if "READY=1" not in told[told.index("RELOADING=1") :]:
-                systemd.hear("READY=1")
+            systemd.hear("RELOADING=1")
+            systemd.hear("READY=1")
             # a process that hangs sends nothing: systemd would restart it
             process.send_signal(signal.SIGSTOP)
-            time.sleep(0.2)
+            wait_for(lambda: psutil.Process(process.pid).status() == psutil.STATUS_STOPPED)
             systemd.heard()
             time.sleep(1.0)
             assert systemd.heard() == []
             process.send_signal(signal.SIGCONT)
             process.send_signal(signal.SIGTERM)
             systemd.hear("STOPPING=1")
-            assert process.wait(30) == 0
+            assert process.wait(PATIENCE_S) == 0
         finally:
             process.kill()
     systemd.close()
