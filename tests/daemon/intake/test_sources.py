@@ -7,6 +7,7 @@ import json
 import math
 import os
 import shutil
+import socket
 import subprocess
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
@@ -14,10 +15,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
+import psutil
 import pytest
 from aiohttp import web
 from pymavlink import mavutil
 from pymavlink.dialects.v20 import ardupilotmega as dialect
+from waiting import PATIENCE_S, until
 
 from watchkeeper.config.adapters import source_types
 from watchkeeper.config.adapters.base import Document, Source
@@ -68,12 +71,6 @@ async def listening(source: Source) -> AsyncIterator[tuple[LiveSource, Heard]]:
         await end(task)
 
 
-async def until(done: Callable[[], bool], seconds: float = 20.0) -> None:
-    async with asyncio.timeout(seconds):
-        while not done():
-            await asyncio.sleep(0.02)
-
-
 def test_a_stream_that_breaks_is_connected_to_again_and_half_a_line_is_forgotten() -> None:
     async def scenario() -> None:
         visits = 0
@@ -97,18 +94,21 @@ def test_a_stream_that_breaks_is_connected_to_again_and_half_a_line_is_forgotten
     asyncio.run(scenario())
 
 
-def test_nobody_there_is_tried_again_until_somebody_is() -> None:
+def test_nobody_there_is_tried_again_until_somebody_is(caplog: pytest.LogCaptureFixture) -> None:
     async def scenario() -> None:
-        port = free_port()
-        async with listening(Sbs(url=f"tcp://127.0.0.1:{port}")) as (live, heard):
-            await asyncio.sleep(0.3)
+        # a port that is ours, and where nobody listens yet
+        line = socket.socket()
+        line.bind(("127.0.0.1", 0))
+        caplog.set_level("WARNING", "watchkeeper")
+        async with listening(Sbs(url=f"tcp://127.0.0.1:{line.getsockname()[1]}")) as (live, heard):
+            await until(lambda: caplog.text.count("source lost") >= 2)
             assert not live.connected
 
             async def receiver(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
                 writer.write(LINE % 50)
                 await writer.drain()
 
-            server = await asyncio.start_server(receiver, "127.0.0.1", port)
+            server = await asyncio.start_server(receiver, sock=line)
             await until(lambda: bool(heard.places))
             assert live.connected
             server.close()
@@ -136,9 +136,8 @@ def test_documents_are_fetched_again_and_again(tmp_path: Path) -> None:
         app.router.add_get("/data/aircraft.json", answer)
         runner = web.AppRunner(app)
         await runner.setup()
-        port = free_port()
-        await web.TCPSite(runner, "127.0.0.1", port).start()
-        url = f"http://127.0.0.1:{port}/data/aircraft.json"
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        url = f"http://127.0.0.1:{runner.addresses[0][1]}/data/aircraft.json"
         async with listening(Readsb(url=url, period_s=0.1)) as (_, heard):
             await until(lambda: len(heard.places) >= 4)
             assert [place[1] for place in heard.places[:4]] == [51.0, 52.0, 54.0, 55.0]
@@ -166,6 +165,15 @@ class Dump1090:
     sbs: int
     beast: int
     json_dir: Path
+    process: psutil.Process
+
+    def listens(self, port: int) -> bool:
+        return any(c.laddr.port == port and c.status == psutil.CONN_LISTEN for c in self.process.net_connections())
+
+    def serves(self, port: int) -> bool:
+        """Somebody is connected there: what comes from now on is sent to him."""
+        found = self.process.net_connections()
+        return any(c.laddr.port == port and c.status == psutil.CONN_ESTABLISHED for c in found)
 
 
 @pytest.fixture
@@ -173,18 +181,18 @@ def dump1090(tmp_path: Path) -> Iterator[Dump1090]:
     program = shutil.which("dump1090-mutability")
     if program is None:
         pytest.skip("no dump1090-mutability: apt install dump1090-mutability")
-    running = Dump1090(free_port(), free_port(), free_port(), free_port(), tmp_path)
+    raw_in, avr, sbs, beast = (free_port() for _ in range(4))
     process = subprocess.Popen(
-        [program, "--net-only", "--quiet", "--net-bind-address", "127.0.0.1", "--net-ri-port", str(running.raw_in),
-         "--net-ro-port", str(running.avr), "--net-sbs-port", str(running.sbs), "--net-bo-port", str(running.beast),
+        [program, "--net-only", "--quiet", "--net-bind-address", "127.0.0.1", "--net-ri-port", str(raw_in),
+         "--net-ro-port", str(avr), "--net-sbs-port", str(sbs), "--net-bo-port", str(beast),
          "--net-bi-port", str(free_port()), "--write-json", str(tmp_path), "--write-json-every", "0.5"],
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     )  # fmt: skip
     try:
-        yield running
+        yield Dump1090(raw_in, avr, sbs, beast, tmp_path, psutil.Process(process.pid))
     finally:
         process.terminate()
-        process.wait(10)
+        process.wait(PATIENCE_S)
 
 
 def flight(count: int) -> tuple[list[bytes], list[tuple[float, float]]]:
@@ -217,7 +225,8 @@ def test_dump1090_as_the_receiver(dump1090: Dump1090, kind: str) -> None:
         section = source_types()[kind]
         often = {"period_s": 0.2} if issubclass(section, Document) else {}
         async with listening(section(url=urls[kind], **often)) as (live, heard):
-            await asyncio.sleep(0.5)
+            await until(lambda: dump1090.listens(dump1090.raw_in))
+            await until(lambda: kind == "readsb" or dump1090.serves(getattr(dump1090, kind)))
             _, writer = await asyncio.open_connection("127.0.0.1", dump1090.raw_in)
             for frame in frames:
                 writer.write(frame)
@@ -245,7 +254,7 @@ def test_a_vehicle_over_udp_and_over_a_cable() -> None:
         task = asyncio.create_task(live.run())
         mav = dialect.MAVLink(None, srcSystem=1)
         try:
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(PATIENCE_S):
                 while len(kinds) < 3:
                     send(dialect.MAVLink_raw_imu_message(1_000_000, 0, 0, -1000, 0, 0, 0, 0, 0, 0).pack(mav))
                     await asyncio.sleep(0.05)

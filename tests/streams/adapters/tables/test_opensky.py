@@ -16,6 +16,7 @@ import pytest
 from aiohttp import web
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from waiting import until
 
 from watchkeeper.config.adapters.opensky import OpenSky as OpenSkySettings
 from watchkeeper.config.schema import DEFAULT
@@ -234,8 +235,8 @@ def test_answers_are_fetched_again_and_again() -> None:
         app.router.add_get("/api/states/all", answer)
         runner = web.AppRunner(app)
         await runner.setup()
-        port = free_port()
-        await web.TCPSite(runner, "127.0.0.1", port).start()
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        port = runner.addresses[0][1]
         heard: list[tuple[str, float]] = []
         decoder = Decoder(DEFAULT.topics, DEFAULT.limits, lambda *_: pytest.fail("a frame of our own was refused"))
 
@@ -248,9 +249,7 @@ def test_answers_are_fetched_again_and_again() -> None:
         url = f"http://127.0.0.1:{port}/api/states/all?lamin=45"
         live = LiveSource(OpenSkySettings(url=url, period_s=0.1), DEFAULT, put)
         task = asyncio.create_task(live.run())
-        async with asyncio.timeout(20):
-            while len(heard) < 4:
-                await asyncio.sleep(0.02)
+        await until(lambda: len(heard) >= 4)
         await end(task)
         await runner.cleanup()
         assert heard[:4] == [("4b1806", -3), ("3c6444", 0), ("3c6444", 1), ("3c6444", 2)]

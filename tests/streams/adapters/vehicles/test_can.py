@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from waiting import until
 
 from watchkeeper.config.adapters.can import Can as CanSettings
 from watchkeeper.config.schema import DEFAULT
@@ -171,13 +172,13 @@ def test_a_virtual_bus_is_listened_to(folder: Path) -> None:
         task = asyncio.create_task(live.run())
         sent: list[can.Message] = []
         with can.Bus("wk-test", interface="virtual", preserve_timestamps=True) as bus:
-            await asyncio.sleep(0.3)
+            # a frame that the mapping does not know, until the source listens
+            knock = can.Message(arbitration_id=0x7FF, data=[0], timestamp=time.time())
+            await until(lambda: bus.send(knock) or live.connected)
             for frame in drive(began=time.time()):
                 bus.send(frame)
                 sent.append(frame)
-            async with asyncio.timeout(20):
-                while sum(len(batch) for batch in heard) < 55:
-                    await asyncio.sleep(0.02)
+            await until(lambda: sum(len(batch) for batch in heard) >= 55)
         await end(task)
         assert live.refused.total() == 0
         return sent
