@@ -1,16 +1,16 @@
 """What is published is what is recorded: through a real broker, in order, and readable after a crash."""
 
 import asyncio
-import logging
 import math
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from waiting import PATIENCE_S, until
 
 from watchkeeper.config.loader import load
 from watchkeeper.daemon.cli import main
@@ -38,13 +38,6 @@ def samples(batches: Any) -> list[tuple[Any, ...]]:
     return found
 
 
-@pytest.fixture(autouse=True)
-def _quiet_afterwards() -> Iterator[None]:
-    """Commands that ran in this process send logs to a standard error that ends with the test."""
-    yield
-    logging.getLogger("watchkeeper").handlers = []
-
-
 @pytest.fixture(scope="module")
 def mixed() -> list[Batch]:
     return list(simulate("mixed", vehicles=11, seconds=5, seed=2).batches())
@@ -57,13 +50,11 @@ def test_what_is_published_is_recorded_sample_for_sample_in_order(
     async def run(writer: LogWriter) -> tuple[Recording, feed.Published]:
         recording = Recording(CONFIG, writer)
         task = asyncio.create_task(recording.run(broker.url, None))
-        async with asyncio.timeout(20):
-            while not recording.connected:
-                await asyncio.sleep(0.01)
-            pacer = Pacer(math.inf, SystemClock(), max_gap_s=600.0)
+        await until(lambda: recording.connected)
+        pacer = Pacer(math.inf, SystemClock(), max_gap_s=600.0)
+        async with asyncio.timeout(PATIENCE_S):
             done = await feed.publish(mixed, CONFIG, broker.url, pacer, by_sample=by_sample)
-            while recording.messages < done.messages:
-                await asyncio.sleep(0.01)
+        await until(lambda: recording.messages >= done.messages)
         recording.stop.set()
         await task
         return recording, done
@@ -88,13 +79,13 @@ def start(broker: Any, *words: object) -> subprocess.Popen[bytes]:
 
 
 def fill(listener: Any, wait_for: Callable[..., Any], log: Path) -> None:
-    """Publish until the recording, which takes a moment to subscribe, has whole frames."""
+    """Publish until the recording, which takes a moment to subscribe, has two samples and the rubbish between them."""
 
     def published() -> bool:
-        listener.send("telemetry/gps/d1", {"t": len(listener.messages) + 1.0, "gps_x": 1, "gps_y": 2})
+        listener.send("telemetry/gps/d1", {"t": 1.0, "gps_x": 1, "gps_y": 2})
         listener.send("telemetry/gps/d1", b"{rubbish")
         listener.send("telemetry/gps/d1", {"t": 1.0, "lat": 99, "lon": 1})
-        return log.exists() and any(LogReader(log).batches())
+        return log.exists() and sum(kind.word == "gps" for kind, *_ in samples(LogReader(log).batches())) >= 2
 
     wait_for(published)
 
@@ -106,7 +97,7 @@ def test_sigterm_closes_the_log_and_bad_payloads_are_summarised(
     process = start(broker, log)
     fill(listener, wait_for, log)
     process.send_signal(signal.SIGTERM)
-    out, _ = process.communicate(timeout=20)
+    out, _ = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 0
     assert b"malformed" in out
     assert b"out_of_range" in out
@@ -122,7 +113,7 @@ def test_after_kill_9_everything_up_to_the_last_flush_is_readable(
     process = start(broker, log)
     fill(listener, wait_for, log)
     process.kill()
-    process.communicate(timeout=20)
+    process.communicate(timeout=PATIENCE_S)
     found = LogReader(log)
     assert samples(found.batches())
     assert found.truncated is not None
