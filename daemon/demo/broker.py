@@ -145,6 +145,9 @@ class EmbeddedBroker:
                     if await self._answers():
                         return
                     await asyncio.sleep(POLL_S)
+                # its last words may still be in the pipe, and they say why
+                if self._reader is not None:
+                    await asyncio.wait([self._reader])
                 problem = "stopped at once"
         except TimeoutError:
             problem = f"did not answer within {READY_TIMEOUT_S:g} s"
