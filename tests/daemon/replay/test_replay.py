@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from waiting import PATIENCE_S
 
 from watchkeeper.config.loader import load
 from watchkeeper.daemon.cli import main
@@ -208,13 +209,14 @@ def test_a_log_cut_off_by_a_crash_is_replayed_as_far_as_it_goes(
 
 def test_ctrl_c_leaves_whole_lines_and_exits_130(demo: Path, tmp_path: Path, wait_for: Callable[..., object]) -> None:
     trace, summary = tmp_path / "trace", tmp_path / "summary"
-    words = ["replay", demo, "--speed", "20", "--alarms", tmp_path / "alarms", "--trace", trace, "--summary", summary]
+    # the first alarm comes after a second and a half, the end after fifteen
+    words = ["replay", demo, "--speed", "4", "--alarms", tmp_path / "alarms", "--trace", trace, "--summary", summary]
     process = subprocess.Popen(
         [sys.executable, "-m", "watchkeeper.daemon.cli", *map(str, words)], stderr=subprocess.PIPE
     )
     wait_for(lambda: (tmp_path / "alarms").exists() and (tmp_path / "alarms").stat().st_size)
     process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=20)
+    _, err = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 130
     assert b"Traceback" not in err
     for path in (tmp_path / "alarms", trace):
