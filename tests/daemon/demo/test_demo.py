@@ -7,11 +7,11 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from urllib.request import urlopen
 
 import pytest
+from waiting import PATIENCE_S
 
 from watchkeeper.daemon.demo.demo import Tally
 
@@ -41,12 +41,10 @@ def test_ctrl_c_ends_it_cleanly_while_its_pages_answer() -> None:
         if found := re.search(r"(http://\S+)/readyz", line):
             url = found[1]
             break
-    with urlopen(url + "/readyz", timeout=10) as answer:
+    with urlopen(url + "/readyz", timeout=PATIENCE_S) as answer:
         assert json.load(answer)["ready"] is True
     process.send_signal(signal.SIGINT)
-    began = time.monotonic()
-    out, err = process.communicate(timeout=30)
-    assert time.monotonic() - began < 15
+    out, err = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 0
     assert "Traceback" not in err
     assert "alarms:" in out

@@ -13,6 +13,7 @@ import aiohttp
 import msgspec
 import pytest
 from aiohttp import WSMsgType
+from waiting import PATIENCE_S, until
 
 from watchkeeper.config.loader import load
 from watchkeeper.daemon.app import App
@@ -68,7 +69,7 @@ def fetch(app: App, method: str, page: str, **more: Any) -> tuple[int, dict[str,
 
 async def hear(line: aiohttp.ClientWebSocketResponse, wanted: str) -> Any:
     """The next message of this type."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE_S):
         async for message in line:
             if message.type == WSMsgType.BINARY and wanted == "picture":
                 return message.data
@@ -202,11 +203,9 @@ def test_there_is_room_for_so_many_and_nothing_is_made_for_nobody(app: App) -> N
             await hear(two, "picture")
             assert app.pipeline.on_evidence is not None
             third = await session.ws_connect(url + "/live")
-            await third.receive(timeout=10)
+            await third.receive(timeout=PATIENCE_S)
             code = third.close_code
-        async with asyncio.timeout(10):
-            while app.live.viewers:
-                await asyncio.sleep(0.01)
+        await until(lambda: not app.live.viewers)
         assert app.pipeline.on_evidence is None
         assert app.live.picture is None
         return code
@@ -246,7 +245,7 @@ def test_a_page_that_takes_nothing_for_long_is_cut_off(app: App, monkeypatch: py
         line = await session.ws_connect(url + "/live", max_msg_size=0)
         await hear(line, "alarms")
         line._response.connection.transport.pause_reading()
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE_S):
             while app.live.viewers:
                 for number in range(100):
                     app.live.put(alarm(number, 40_000))
@@ -269,7 +268,8 @@ def test_the_daemon_does_not_wait_for_a_page_that_takes_nothing(app: App) -> Non
         await app.http.stop()
         return time.monotonic() - began
 
-    assert visit(app, stall) < 5.0
+    # the time that a page is given otherwise
+    assert visit(app, stall) < live_http.STALL_S / 2
 
 
 def test_without_the_page_there_is_a_list_and_no_way_in(tmp_path: Path) -> None:

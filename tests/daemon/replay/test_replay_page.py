@@ -13,6 +13,7 @@ from typing import Any
 import aiohttp
 import msgspec
 import pytest
+from waiting import PATIENCE_S
 
 from watchkeeper.streams.logs.wklog import LogWriter
 from watchkeeper.streams.simulate import simulate
@@ -36,10 +37,10 @@ async def watched(url: str) -> dict[str, Any]:
     async with aiohttp.ClientSession() as session:
         while True:
             async with session.ws_connect(url + "/live") as line:
-                first = msgspec.json.decode(await line.receive_str(timeout=30))
+                first = msgspec.json.decode(await line.receive_str(timeout=PATIENCE_S))
                 picture = b""
                 while not picture:
-                    message = await line.receive(timeout=30)
+                    message = await line.receive(timeout=PATIENCE_S)
                     picture = message.data if message.type is aiohttp.WSMsgType.BINARY else b""
                 if b"the log has ended" in picture:
                     found: dict[str, Any] = first
@@ -56,7 +57,7 @@ def test_a_replay_with_an_audience_gives_the_same_alarms(log: Path, tmp_path: Pa
     url = next(found[1] for line in process.stderr if (found := re.search(r"look at it: (\S+)", line)))
     page = asyncio.run(watched(url))
     process.send_signal(signal.SIGINT)
-    assert process.wait(30) == 0
+    assert process.wait(PATIENCE_S) == 0
     process.stderr.close()
     assert alone.read_bytes() == shown.read_bytes() != b""
     last = {event["id"]: event for event in map(msgspec.json.decode, shown.read_bytes().splitlines())}
