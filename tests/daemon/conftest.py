@@ -171,7 +171,7 @@ class Running:
         self._began = threading.Event()
         self._thread = threading.Thread(target=lambda: asyncio.run(self._run(config)), daemon=True)
         self._thread.start()
-        self._began.wait(30)
+        assert self._began.wait(PATIENCE_S)
 
     async def _run(self, config: Config) -> None:
         self.app = App(config)
@@ -183,7 +183,7 @@ class Running:
         assert self.app is not None
         assert self.app.http is not None
         try:
-            with urlopen(self.app.http.url + page, timeout=10) as answer:
+            with urlopen(self.app.http.url + page, timeout=PATIENCE_S) as answer:
                 return answer.status, answer.read().decode()
         except HTTPError as error:
             return error.code, error.read().decode()
@@ -197,7 +197,7 @@ class Running:
         assert self.app is not None
         if self._thread.is_alive():
             self._loop.call_soon_threadsafe(self.app.stop)
-        self._thread.join(15)
+        self._thread.join(PATIENCE_S)
         assert not self._thread.is_alive()
 
 

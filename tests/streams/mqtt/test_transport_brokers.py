@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from waiting import PATIENCE_S, until
 
 from watchkeeper.benchmarks.load import connect_packet, publish_packet
 from watchkeeper.config.schema import Broker
@@ -21,7 +22,6 @@ from watchkeeper.daemon.demo.broker import SBIN, BrokerKind, EmbeddedBroker, fre
 from watchkeeper.streams.mqtt.transport import Will, make_transport
 
 LIBRARIES = ("aiomqtt", "gmqtt")
-WAIT_S = 10.0
 
 need_mosquitto = pytest.mark.skipif(
     not (shutil.which("mosquitto") or shutil.which("mosquitto", path=SBIN)), reason="mosquitto is not installed"
@@ -33,7 +33,7 @@ Scene = Callable[[], Coroutine[Any, Any, None]]
 
 def play(scene: Scene) -> None:
     """Run a test's coroutine; nothing in it may take longer than a slow machine needs."""
-    asyncio.run(asyncio.wait_for(scene(), 60))
+    asyncio.run(asyncio.wait_for(scene(), 3 * PATIENCE_S))
 
 
 class Client:
@@ -54,7 +54,7 @@ class Client:
         )
 
     async def next(self) -> tuple[str, bytes]:
-        return await asyncio.wait_for(self.inbox.get(), WAIT_S)
+        return await asyncio.wait_for(self.inbox.get(), PATIENCE_S)
 
 
 @asynccontextmanager
@@ -62,7 +62,7 @@ async def running(client: Client, *, connected: bool = True) -> AsyncIterator[Cl
     task = asyncio.create_task(client.transport.run())
     try:
         if connected:
-            await asyncio.wait_for(client.up.wait(), WAIT_S)
+            await asyncio.wait_for(client.up.wait(), PATIENCE_S)
         yield client
     finally:
         task.cancel()
@@ -152,15 +152,15 @@ def test_it_comes_back_when_the_broker_does(kind: BrokerKind, library: str) -> N
         client = Client(f"mqtt://127.0.0.1:{port}", library, "telemetry/#", "alarm/#")
         async with running(client, connected=False):
             async with EmbeddedBroker(kind=kind, port=port) as broker:
-                await asyncio.wait_for(client.up.wait(), WAIT_S)
+                await asyncio.wait_for(client.up.wait(), PATIENCE_S)
                 assert client.transport.connected
                 os.kill(broker.pid, signal.SIGKILL)
-                await asyncio.wait_for(client.down.wait(), WAIT_S)
+                await asyncio.wait_for(client.down.wait(), PATIENCE_S)
                 assert not client.transport.connected
             client.up.clear()
             sent = [client.transport.post("alarm/a", b"%d" % i) for i in range(50)]
             async with EmbeddedBroker(kind=kind, port=port):
-                await asyncio.wait_for(client.up.wait(), WAIT_S)
+                await asyncio.wait_for(client.up.wait(), PATIENCE_S)
                 assert client.transport.reconnects == 1
                 # what waited goes out in order, and the subscription is there again
                 assert await asyncio.gather(*sent) == [True] * 50
@@ -216,7 +216,7 @@ def test_a_burst_of_20000_messages_arrives_whole(kind: BrokerKind, library: str)
             acknowledged = asyncio.create_task(reader.readexactly(4 * count))
             got = [int((await client.next())[1]) for _ in range(count)]
             assert got == list(range(count))
-            await asyncio.wait_for(acknowledged, WAIT_S)
+            await asyncio.wait_for(acknowledged, PATIENCE_S)
             writer.close()
 
     play(scene)
@@ -238,10 +238,10 @@ def test_a_handler_that_fails_does_not_stop_the_stream(library: str, caplog: pyt
                 Broker(url=broker.url, transport=library), subscribe=["t"], on_message=handler, on_connect=up.set
             )
             task = asyncio.create_task(transport.run())
-            await asyncio.wait_for(up.wait(), WAIT_S)
+            await asyncio.wait_for(up.wait(), PATIENCE_S)
             await transport.publish("t", b"bad")
             await transport.publish("t", b"good")
-            await asyncio.wait_for(done.wait(), WAIT_S)
+            await asyncio.wait_for(done.wait(), PATIENCE_S)
             assert got == [b"good"]
             assert transport.reconnects == 0
             task.cancel()
@@ -272,8 +272,7 @@ def test_a_login_is_needed_and_a_wrong_one_is_named(library: str, tmp_path: Path
                 assert await client.next() == ("t", b"in")
             wrong = Client(broker.url, library, "t", **login | {"password": "guess"})
             async with running(wrong, connected=False):
-                while not wrong.transport.last_error:
-                    await asyncio.sleep(0.01)
+                await until(lambda: wrong.transport.last_error)
                 assert not wrong.transport.connected
             assert "not authori" in wrong.transport.last_error.lower()
 
@@ -301,8 +300,7 @@ def test_tls_checks_the_broker_and_carries_a_burst(library: str, tmp_path: Path)
                 assert [await client.next() for _ in sent] == [("t", b"%d" % i * 100) for i in range(1000)]
             stranger = Client(url, library, "t")
             async with running(stranger, connected=False):
-                while not stranger.transport.last_error:
-                    await asyncio.sleep(0.01)
+                await until(lambda: stranger.transport.last_error)
             assert "certificate" in stranger.transport.last_error.lower()
 
     play(scene)
@@ -318,8 +316,7 @@ def test_a_refused_subscription_is_not_a_connection(library: str) -> None:
         async with EmbeddedBroker(kind="nats", settings=[rights]) as broker:
             client = Client(broker.url, library, "secret/a", username="u", password="p")
             async with running(client, connected=False):
-                while not client.transport.last_error:
-                    await asyncio.sleep(0.01)
+                await until(lambda: client.transport.last_error)
                 assert not client.up.is_set()
             assert client.transport.last_error == "subscription refused: secret/a"
 
@@ -344,7 +341,7 @@ def test_a_broker_that_never_answers_is_given_up_and_left(library: str, monkeypa
             client = Client(f"mqtt://127.0.0.1:{port}", library, "t")
             async with running(client, connected=False):
                 for _ in range(3):
-                    assert await asyncio.wait_for(left.get(), WAIT_S)
+                    assert await asyncio.wait_for(left.get(), PATIENCE_S)
                 assert not client.up.is_set()
 
     play(scene)
