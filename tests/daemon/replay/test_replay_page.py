@@ -33,18 +33,20 @@ def command(*words: str) -> list[str]:
 
 
 async def watched(url: str) -> dict[str, Any]:
-    """The alarms of the page once the log has ended."""
+    """The alarms of a page that is opened after the log has ended."""
+    ended = False
     async with aiohttp.ClientSession() as session:
         while True:
             async with session.ws_connect(url + "/live") as line:
-                first = msgspec.json.decode(await line.receive_str(timeout=PATIENCE_S))
+                first: dict[str, Any] = msgspec.json.decode(await line.receive_str(timeout=PATIENCE_S))
+                # one that saw the end come was told of alarms before it
+                if ended:
+                    return first
                 picture = b""
                 while not picture:
                     message = await line.receive(timeout=PATIENCE_S)
                     picture = message.data if message.type is aiohttp.WSMsgType.BINARY else b""
-                if b"the log has ended" in picture:
-                    found: dict[str, Any] = first
-                    return found
+                ended = b"the log has ended" in picture
             await asyncio.sleep(0.2)
 
 
