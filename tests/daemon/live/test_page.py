@@ -98,7 +98,7 @@ def watch(daemon: Any, broker: Any, wait_for: Any, tmp_path: Path) -> str:
     config = tmp_path / "wk.toml"
     config.write_text(CONFIG.format(url=broker.url, name=tmp_path.name, state_dir=tmp_path / "state"))
     process = daemon(config)
-    wait_for(lambda: "connected to the broker" in process.log, 120.0)
+    wait_for(lambda: "connected to the broker" in process.log)
     found = re.search(r"url=(http://\S+)", process.log)
     assert found is not None
     return found[1]
