@@ -22,7 +22,6 @@ from watchkeeper.config.adapters.opensky import OpenSky as OpenSkySettings
 from watchkeeper.config.schema import DEFAULT
 from watchkeeper.daemon.background import end
 from watchkeeper.daemon.cli import main
-from watchkeeper.daemon.demo.broker import free_port
 from watchkeeper.daemon.intake.sources import LiveSource
 from watchkeeper.streams.adapters.tables.opensky import OpenSky, OpenSkyCsv
 from watchkeeper.streams.batch import Batch
