@@ -170,11 +170,16 @@ COUNTERPARTS: dict[str, Any] = {
 }
 
 
-def from_page(folder: Path) -> ModuleType:
-    """The example of docs/outputs/writing-a-sink.md, as the module that the page says it is."""
+def page_code() -> str:
+    """The example of docs/outputs/writing-a-sink.md."""
     (code,) = re.findall(r"```python\n(.*?)```", (DOCS / "outputs" / "writing-a-sink.md").read_text(), re.DOTALL)
+    return str(code)
+
+
+def from_page(folder: Path) -> ModuleType:
+    """The same as the module that the page says it is."""
     path = folder / "watchkeeper_siren.py"
-    path.write_text(code)
+    path.write_text(page_code())
     spec = importlib.util.spec_from_file_location("watchkeeper_siren", path)
     assert spec is not None
     assert spec.loader is not None

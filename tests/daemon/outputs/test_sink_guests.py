@@ -22,21 +22,18 @@ from watchkeeper.daemon.outputs.base import SinkError
 from watchkeeper.daemon.outputs.catalog import declarations, discover
 from watchkeeper.daemon.outputs.guests import GUESTS
 
-from sink_receivers import from_page
+import guest_package
+from sink_receivers import page_code
 from where import ROOT
 
 
 @pytest.fixture
-def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], Path]]:
-    """Installs the page's example as a package, whose entry point names this."""
+def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Path]]:
+    """Installs the page's example, or other code, as a package, whose entry point names this object in it."""
 
-    def put(target: str) -> Path:
-        from_page(tmp_path)
-        folder = tmp_path / "watchkeeper_siren-1.0.dist-info"
-        folder.mkdir()
-        (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: watchkeeper-siren\nVersion: 1.0\n")
-        (folder / "entry_points.txt").write_text(f"[watchkeeper.sinks]\nsiren = {target}\n")
-        monkeypatch.syspath_prepend(tmp_path)
+    def put(name: str, code: str | None = None) -> Path:
+        example = page_code() if code is None else code
+        guest_package.install(tmp_path, monkeypatch, "watchkeeper-siren", example, "watchkeeper.sinks", siren=name)
         return tmp_path
 
     monkeypatch.setattr("watchkeeper.config.guests._loaded", set())
@@ -44,6 +41,8 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callabl
     remove_section("sinks", "siren")
     GUESTS.pop("siren", None)
     sys.modules.pop("watchkeeper_siren", None)
+    monkeypatch.undo()
+    guest_package.look_again()
 
 
 class Siren:
@@ -65,9 +64,9 @@ class Siren:
 
 
 def test_its_section_is_checked_and_a_real_alarm_arrives_there(
-    install: Callable[[str], Path], broker: Any, listener: Any, configure: Any, start: Any, wait_for: Any
+    install: Callable[..., Path], broker: Any, listener: Any, configure: Any, start: Any, wait_for: Any
 ) -> None:
-    install("watchkeeper_siren:SIREN")
+    install("SIREN")
     discover()
     assert [kind.name for kind in declarations()][-1] == "siren"
     with pytest.raises(ConfigError, match=r"sinks\.siren\.prot"):
@@ -82,8 +81,8 @@ def test_its_section_is_checked_and_a_real_alarm_arrives_there(
     assert 'watchkeeper_sink_healthy{sink="siren"} 1.0' in app.get("/metrics")[1]
 
 
-def test_it_is_off_unless_its_section_turns_it_on(install: Callable[[str], Path], configure: Any) -> None:
-    install("watchkeeper_siren:SIREN")
+def test_it_is_off_unless_its_section_turns_it_on(install: Callable[..., Path], configure: Any) -> None:
+    install("SIREN")
     discover()
 
     async def main() -> list[str]:
@@ -95,25 +94,25 @@ def test_it_is_off_unless_its_section_turns_it_on(install: Callable[[str], Path]
 
 
 @pytest.mark.parametrize(
-    ("target", "reason"),
+    ("name", "code", "reason"),
     [
-        ("watchkeeper_siren:NOTHING", "has no attribute 'NOTHING'"),
-        ("watchkeeper_lamp:SIREN", "No module named 'watchkeeper_lamp'"),
-        ("watchkeeper_siren:SirenSettings", "not a Declaration"),
+        ("NOTHING", None, "has no attribute 'NOTHING'"),
+        ("SIREN", "import watchkeeper_lamp", "No module named 'watchkeeper_lamp'"),
+        ("SirenSettings", None, "not a Declaration"),
     ],
 )
 def test_one_that_cannot_be_loaded_is_an_error_that_names_it(
-    install: Callable[[str], Path], target: str, reason: str
+    install: Callable[..., Path], name: str, code: str | None, reason: str
 ) -> None:
-    install(target)
-    with pytest.raises(GuestError, match=f"watchkeeper-siren: its entry point 'siren' .*{reason}"):
+    install(name, code)
+    with pytest.raises(GuestError, match=f"watchkeeper-siren.*'siren'.*{reason}"):
         discover()
 
 
 def test_one_that_cannot_be_made_is_an_error_that_names_it(
-    install: Callable[[str], Path], configure: Any, monkeypatch: pytest.MonkeyPatch
+    install: Callable[..., Path], configure: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    install("watchkeeper_siren:SIREN")
+    install("SIREN")
     discover()
 
     def no_key(*_: object) -> None:
@@ -124,8 +123,8 @@ def test_one_that_cannot_be_made_is_an_error_that_names_it(
         App(configure("mqtt://127.0.0.1:1883", sinks={"terminal": False, "siren": {"enabled": True}}))
 
 
-def test_the_command_line_knows_its_section_and_says_which_guest_is_broken(install: Callable[[str], Path]) -> None:
-    folder = install("watchkeeper_siren:SIREN")
+def test_the_command_line_knows_its_section_and_says_which_guest_is_broken(install: Callable[..., Path]) -> None:
+    folder = install("SIREN")
     file = folder / "watchkeeper.toml"
     file.write_text("[sinks.siren]\nenabled = true\nport = 0\n")
     env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(folder), str(ROOT / "src")])}
@@ -142,5 +141,5 @@ def test_the_command_line_knows_its_section_and_says_which_guest_is_broken(insta
     (folder / "watchkeeper_siren.py").write_text("import watchkeeper_lamp\n")
     code, out = check()
     assert code == 78
-    assert "watchkeeper-siren: its entry point 'siren'" in out
+    assert "watchkeeper-siren 1.0: its entry point 'siren'" in out
     assert "Traceback" not in out
