@@ -15,12 +15,12 @@ from urllib.error import URLError
 from urllib.request import urlopen
 
 import pytest
+from waiting import PATIENCE_S
 
 from where import ROOT
 
 DEPLOY = ROOT / "deploy"
 SBIN = os.pathsep.join((os.environ.get("PATH", ""), "/usr/sbin", "/usr/local/sbin"))
-PATIENCE_S = 60.0
 
 
 @pytest.fixture(scope="session")
