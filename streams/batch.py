@@ -3,12 +3,16 @@
 A batch holds any mix of stream kinds in arrival order. Vehicle names appear once, in `ids`; samples point at
 them. Slots (fleet rows) are the pipeline's business and never appear here, so a batch can be written to a log,
 sent to another process, or fed twice.
+
+A CheckedBatch is a batch whose samples have passed the one check (check.py). Only that is judged. What takes rows out
+of a batch or joins batches keeps the type; what changes values makes a Batch, to be checked again.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +24,7 @@ I8 = NDArray[np.int64]
 I4 = NDArray[np.int32]
 U1 = NDArray[np.uint8]
 Bool = NDArray[np.bool_]
+B = TypeVar("B", bound="Batch")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +54,7 @@ class Columns:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Samples of several kinds, with the names they refer to and what was refused on the way here."""
+    """Samples of several kinds, with the names they refer to."""
 
     ids: list[str]
     kinds: dict[Kind, Columns]
@@ -60,6 +65,11 @@ class Batch:
         return sum(len(c) for c in self.kinds.values())
 
     @property
+    def nbytes(self) -> int:
+        """Size of the columns in memory."""
+        return sum(a.nbytes for c in self.kinds.values() for a in (c.seq, c.vid, c.via, c.t, c.data))
+
+    @property
     def t_max(self) -> float:
         """Newest sample time in the batch; -inf when it is empty."""
         return max((float(c.t.max()) for c in self.kinds.values() if len(c)), default=-np.inf)
@@ -68,6 +78,16 @@ class Batch:
     def t_min(self) -> float:
         """Oldest sample time in the batch; inf when it is empty."""
         return min((float(c.t.min()) for c in self.kinds.values() if len(c)), default=np.inf)
+
+    def having(self, kinds: dict[Kind, Columns]) -> Self:
+        """The same names with these samples: rows of this batch, unchanged, or such as have passed the same check."""
+        return type(self)(self.ids, {k: c for k, c in kinds.items() if len(c)}, self.vias, self.callsigns)
+
+
+class CheckedBatch(Batch):
+    """Every sample is in range and has what it needs, angles are in one convention. Made by check.py and the codec."""
+
+    __slots__ = ()
 
 
 def columns_of(
@@ -98,7 +118,7 @@ def concat(blocks: Sequence[Columns]) -> Columns:
     )
 
 
-def slice_batch(batch: Batch, start: int, stop: int) -> Batch:
+def slice_batch(batch: B, start: int, stop: int) -> B:
     """The samples numbered start..stop-1 in arrival order, renumbered from 0: re-chunks a log."""
     kinds: dict[Kind, Columns] = {}
     for kind, cols in batch.kinds.items():
@@ -106,4 +126,4 @@ def slice_batch(batch: Batch, start: int, stop: int) -> Batch:
         if hi > lo:
             part = cols.take(np.arange(lo, hi))
             kinds[kind] = Columns(part.seq - start, part.vid, part.via, part.t, part.data)
-    return Batch(batch.ids, kinds, batch.vias, batch.callsigns)
+    return batch.having(kinds)

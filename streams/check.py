@@ -1,21 +1,34 @@
-"""The one check that every sample passes, whatever source it came from: time, required fields, finiteness, range.
+"""The one check that every sample passes once, whatever source it came from: time, required fields, finiteness, range.
 
-Called by the codec (which sends what fails to the dead-letter topic) and by the pipeline (which trusts no log, and
-then calls `wrap` so that detectors see angles in one convention: lon in [-180, 180), trk_deg in [0, 360)).
+    sound(kind, columns, refuse) -> Columns     one kind, for sources that can say which of their rows is bad
+    checked(batch, refused) -> CheckedBatch     a whole batch; one that is checked already passes untouched
+
+The codec and the readers of tables call `sound`: they send what fails to the dead-letter topic, or name its row. The
+pipeline calls `checked` for batches from anywhere else, a log or a user's program, and judges nothing that is not a
+CheckedBatch. Both give angles in one convention: lon in [-180, 180), trk_deg in [0, 360).
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 import numpy as np
 
-from watchkeeper.streams.batch import F8, I8, U1, Bool
+from watchkeeper.streams.batch import F8, I8, U1, Batch, Bool, CheckedBatch, Columns
 from watchkeeper.streams.kernels import njit
 from watchkeeper.streams.messages import COLUMN, GPS_POSITIONS, T_MAX, T_MIN, Drop, Kind, field_bounds
 
 OK = 0
-# What each code of `check` means; the order decides which is reported when several apply.
+# What each code means; the order decides which is reported when several apply.
 REASONS: tuple[str, ...] = ("", Drop.TIME, Drop.FINITE, Drop.RANGE, Drop.MISSING)
 _TIME, _FINITE, _RANGE, _MISSING = 1, 2, 3, 4
+_TURN_DEG = 360.0
+
+# Gets one code per sample: OK, or an index into REASONS. Called only when there is something to refuse.
+Refuse = Callable[[U1], None]
+# Gets how many samples of a kind were refused for a reason.
+Refused = Callable[[Kind, str, int], None]
 
 
 def _rules(kind: Kind) -> tuple[F8, F8, Bool, I8]:
@@ -27,21 +40,41 @@ def _rules(kind: Kind) -> tuple[F8, F8, Bool, I8]:
 _RULES = {kind: _rules(kind) for kind in Kind}
 
 
-def check(kind: Kind, t: F8, data: F8) -> U1:
-    """One code per sample: OK, or an index into REASONS."""
-    codes = np.zeros(len(t), np.uint8)
+def checked(batch: Batch, refused: Refused = lambda _kind, _reason, _n: None) -> CheckedBatch:
+    """The samples that can be judged; `refused` is told how many of the others there are, by reason."""
+    if isinstance(batch, CheckedBatch):
+        return batch
+
+    def count(kind: Kind, codes: U1) -> None:
+        for code in np.unique(codes[codes != OK]).tolist():
+            refused(kind, REASONS[code], int((codes == code).sum()))
+
+    kinds = {kind: sound(kind, cols, partial(count, kind)) for kind, cols in batch.kinds.items()}
+    return CheckedBatch(batch.ids, {k: c for k, c in kinds.items() if len(c)}, batch.vias, batch.callsigns)
+
+
+def sound(kind: Kind, cols: Columns, refuse: Refuse) -> Columns:
+    """The samples of one kind that can be judged, angles in one convention; the same columns when all is well."""
+    codes = np.zeros(len(cols), np.uint8)
     # kernels are compiled for one memory layout; most batches have it already
-    _check(t, np.ascontiguousarray(data), *_RULES[kind], codes)
-    return codes
+    _check(cols.t, np.ascontiguousarray(cols.data), *_RULES[kind], codes)
+    if codes.any():
+        refuse(codes)
+        cols = cols.take(codes == OK)
+    data = _wrap(kind, cols.data)
+    return cols if data is cols.data else Columns(cols.seq, cols.vid, cols.via, cols.t, data)
 
 
-def wrap(kind: Kind, data: F8) -> F8:
+def _wrap(kind: Kind, data: F8) -> F8:
     """The data with angles in one convention; the same array when they are already."""
     for name, lo in (("lon", -180.0), ("trk_deg", 0.0)):
         c = COLUMN[kind].get(name)
-        if c is not None and ((data[c] < lo) | (data[c] >= lo + 360.0)).any():
+        # an angle that is in range keeps its bits, whatever shares the batch: cutting a log elsewhere changes nothing
+        if c is not None and (out := (data[c] < lo) | (data[c] >= lo + _TURN_DEG)).any():
             data = data.copy()
-            data[c] = (data[c] - lo) % 360.0 + lo
+            turned = (data[c, out] - lo) % _TURN_DEG + lo
+            # a hair below a full turn is rounded to one
+            data[c, out] = np.where(turned < lo + _TURN_DEG, turned, lo)
     return data
 
 

@@ -10,9 +10,12 @@ but no latencies. A clock that is off by a constant is fine; detectors compare w
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
-from watchkeeper.streams.batch import F8, I8, Batch, Bool, Columns, columns_of, concat
+from watchkeeper.streams.batch import F8, I8, U1, B, Batch, Bool, Columns, columns_of, concat
+from watchkeeper.streams.check import OK, sound
 from watchkeeper.streams.messages import COLUMN, Kind
 
 # One report per vehicle and second of its own time.
@@ -28,9 +31,13 @@ _ECHO, _RTT = COLUMN[Kind.LINK]["echo_t"], COLUMN[Kind.LINK]["rtt_s"]
 
 
 class LinkMeter:
-    """One edge. Times are seconds; `arrived_s` is in the clock that the samples' times are compared with."""
+    """One edge. Times are seconds; `arrived_s` is in the clock that the samples' times are compared with.
 
-    def __init__(self) -> None:
+    Reports pass the check of all samples. `refused` gets the vehicle of one that does not: its clock jumps by decades.
+    """
+
+    def __init__(self, refused: Callable[[str], None] = lambda _name: None) -> None:
+        self._refused = refused
         self._row: dict[str, int] = {}
         self._second: F8 = np.empty(0)
         self._newest: F8 = np.empty((len(METERED), 0))
@@ -40,7 +47,7 @@ class LinkMeter:
         self._sums: F8 = np.empty((4, 0))
         self._paces: list[tuple[float, float]] = []
 
-    def add(self, batch: Batch, arrived_s: F8) -> Batch:
+    def add(self, batch: B, arrived_s: F8) -> B:
         """The batch with the reports that it completes at its end; `arrived_s` by the samples' `seq`."""
         _answer_pings(batch, arrived_s)
         kinds = [kind for kind in METERED if kind in batch.kinds and len(batch.kinds[kind])]
@@ -52,12 +59,19 @@ class LinkMeter:
         if not live or not len(ready):
             return batch
         total = 1 + max(int(cols.seq[-1]) for cols in batch.kinds.values() if len(cols))
-        reports = self._report(ready, rows, total)
+        reports = self._sound(batch, self._report(ready, rows, total))
         self._sums[:, rows[ready]] = 0.0
         before = batch.kinds.get(Kind.LINK)
         if before is not None and len(before):
             reports = concat((before, reports))
-        return Batch(batch.ids, {**batch.kinds, Kind.LINK: reports}, batch.vias, batch.callsigns)
+        return batch.having({**batch.kinds, Kind.LINK: reports})
+
+    def _sound(self, batch: Batch, reports: Columns) -> Columns:
+        def refuse(codes: U1) -> None:
+            for vid in reports.vid[codes != OK].tolist():
+                self._refused(batch.ids[vid])
+
+        return sound(Kind.LINK, reports, refuse)
 
     def _live(self, t: float, arrived_s: float) -> bool:
         """Whether the stream's time keeps pace with the wall's."""

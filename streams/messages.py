@@ -25,10 +25,11 @@ class Kind(IntEnum):
     ROUTE = 4
     LINK = 5
 
-    @property
-    def word(self) -> str:
-        """The name in topics, CSV and config: `adsb`, `gps` and so on."""
-        return self.name.lower()
+    word: str
+    """The name in topics, CSV and config: `adsb`, `gps` and so on."""
+
+    def __init__(self, _value: int) -> None:
+        self.word = self._name_.lower()
 
 
 KIND_OF_WORD: dict[str, Kind] = {kind.word: kind for kind in Kind}

@@ -5,20 +5,20 @@ from __future__ import annotations
 import numpy as np
 
 from watchkeeper.detectors.engine.eventtime import HeldSample
-from watchkeeper.streams.batch import Batch, Columns
+from watchkeeper.streams.batch import CheckedBatch, Columns
 from watchkeeper.streams.messages import Kind
 
 
 class Arrivals:
     """A batch's samples in one line, in arrival order."""
 
-    def __init__(self, batch: Batch, columns: dict[Kind, Columns]) -> None:
+    def __init__(self, batch: CheckedBatch) -> None:
         self.batch = batch
-        self.columns = columns
+        columns = batch.kinds
         if len(columns) == 1:
             ((kind, cols),) = columns.items()
             self.t = cols.t
-            self.place = {kind: np.arange(len(cols))}
+            self.place = {kind: np.arange(len(cols.t))}
             return
         seq = np.concatenate([cols.seq for cols in columns.values()])
         t = np.concatenate([cols.t for cols in columns.values()])
@@ -26,7 +26,7 @@ class Arrivals:
         self.t = t[order]
         place = np.empty(len(seq), np.int64)
         place[order] = np.arange(len(seq))
-        ends = np.cumsum([len(cols) for cols in columns.values()])
+        ends = np.cumsum([len(cols.t) for cols in columns.values()])
         self.place = dict(zip(columns, np.split(place, ends[:-1]), strict=True))
 
     def where(self, i: int) -> tuple[Kind, int]:
@@ -40,12 +40,12 @@ class Arrivals:
     def held(self, i: int) -> HeldSample:
         """Sample i by itself."""
         kind, row = self.where(i)
-        cols = self.columns[kind]
+        cols = self.batch.kinds[kind]
         return HeldSample(kind, self.batch.ids[cols.vid[row]], float(cols.t[row]), cols.data[:, row].copy())
 
 
-def single(held: HeldSample) -> tuple[Batch, Kind, Columns]:
+def single(held: HeldSample) -> tuple[CheckedBatch, Kind, Columns]:
     """A held sample as a batch of its own."""
     none = np.full(1, -1, np.int32)
     cols = Columns(np.zeros(1, np.int64), np.zeros(1, np.int32), none, np.array([held.t]), held.data.reshape(-1, 1))
-    return Batch([held.name], {held.kind: cols}), held.kind, cols
+    return CheckedBatch([held.name], {held.kind: cols}), held.kind, cols

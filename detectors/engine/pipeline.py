@@ -1,4 +1,4 @@
-"""The one Pipeline: everything between a decoded batch and an alarm event. The daemon, replay and evaluation drive it.
+"""The one Pipeline: everything between a checked batch and an alarm event. The daemon, replay and evaluation drive it.
 
     feed(batch) -> events        samples as they arrive; runs every tick that this closes
     advance(t) -> events         time goes on without samples (live only), so that silence is noticed
@@ -32,8 +32,8 @@ from watchkeeper.detectors.engine.window import Block, Pending, samples_of
 from watchkeeper.detectors.fleet.fleet import Fleet
 from watchkeeper.detectors.incidents.declaration import INCIDENT
 from watchkeeper.detectors.incidents.incidents import Incidents, link_stats
-from watchkeeper.streams.batch import Batch, Columns
-from watchkeeper.streams.check import OK, REASONS, check, wrap
+from watchkeeper.streams.batch import Batch, CheckedBatch, Columns
+from watchkeeper.streams.check import checked
 from watchkeeper.streams.messages import Drop, Kind
 
 OnEvidence = Callable[[Window, list[Evidence]], None]
@@ -95,18 +95,22 @@ class Pipeline:
     # -- what drives it -------------------------------------------------------------------------------------
 
     def feed(self, batch: Batch) -> list[AlarmEvent]:
-        """Take in samples in arrival order and run every tick that this closes."""
-        checked = {kind: good for kind, cols in batch.kinds.items() if len(good := self._check(kind, cols))}
-        if not checked:
+        """Take in samples in arrival order and run every tick that this closes.
+
+        A batch that does not come checked (a log's, a simulator's, a user's) is checked here: there is no other way in.
+        """
+        if not isinstance(batch, CheckedBatch):
+            batch = checked(batch, self._drop)
+        if not batch.kinds:
             return []
-        arrivals = Arrivals(batch, checked)
+        arrivals = Arrivals(batch)
         if self._away:
             back = (int(np.ceil(arrivals.t.min() / self.clock.tick_s)) - 1) * self.clock.tick_s
             self.fleet.away, self._away = (self.clock.t_max, max(back, self.clock.t_max)), False
         verdict = self.clock.admit(arrivals.t, arrivals.held, self._drop)
         if verdict.resets or verdict.released:
             return self._feed_jump(batch, arrivals, verdict)
-        for kind, cols in checked.items():
+        for kind, cols in batch.kinds.items():
             codes = verdict.codes[arrivals.place[kind]]
             if codes.any():
                 self._drop(kind, Drop.LATE, int((codes == LATE).sum()))
@@ -134,16 +138,7 @@ class Pipeline:
 
     # -- intake ---------------------------------------------------------------------------------------------
 
-    def _check(self, kind: Kind, cols: Columns) -> Columns:
-        codes = check(kind, cols.t, cols.data)
-        if not codes.any():
-            return cols
-        for code, reason in enumerate(REASONS):
-            if code != OK and (n := int((codes == code).sum())):
-                self._drop(kind, reason, n)
-        return cols.take(codes == OK)
-
-    def _accept(self, batch: Batch, kind: Kind, cols: Columns) -> None:
+    def _accept(self, batch: CheckedBatch, kind: Kind, cols: Columns) -> None:
         """Give the samples their slots and let them wait for their tick."""
         fleet = self.fleet
         # one dictionary look-up per name at C speed; only newcomers cost Python time
@@ -157,7 +152,7 @@ class Pipeline:
             fleet.call(batch.callsigns)
         slot = fleet.expect(slot_of_vid, cols.vid, cols.t)
         self._gateways.know(batch.vias, self.config.limits.max_gateways)
-        block = Block(slot, self._gateways.translate(batch.vias, cols.via), cols.t, wrap(kind, cols.data))
+        block = Block(slot, self._gateways.translate(batch.vias, cols.via), cols.t, cols.data)
         if (full := slot < 0).any():
             self._drop(kind, Drop.FLEET_FULL, int(full.sum()))
             block = block.take(np.flatnonzero(~full))
@@ -168,7 +163,7 @@ class Pipeline:
         self.samples[kind.word] += len(block.t)
         self._pending[kind].add(block)
 
-    def _feed_jump(self, batch: Batch, arrivals: Arrivals, verdict: Verdict) -> list[AlarmEvent]:
+    def _feed_jump(self, batch: CheckedBatch, arrivals: Arrivals, verdict: Verdict) -> list[AlarmEvent]:
         """A batch in which time itself jumped: sample by sample, because order matters now and it is rare."""
         events: list[AlarmEvent] = []
         released: dict[int, list[HeldSample]] = {}
@@ -181,7 +176,7 @@ class Pipeline:
                 self._accept(*single(held))
             if code == ACCEPT:
                 kind, row = arrivals.where(i)
-                self._accept(batch, kind, arrivals.columns[kind].take(np.array([row])))
+                self._accept(batch, kind, batch.kinds[kind].take(np.array([row])))
             elif code == LATE:
                 self._drop(arrivals.where(i)[0], Drop.LATE)
         return events + self._run(self.clock.closed)

@@ -18,13 +18,13 @@ for MAX_GAP_S, its ground speed is under `min_gs_kt`. Times are the samples' own
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 
 from watchkeeper.streams.batch import F8, I4, I8, Batch, Bool, Columns
-from watchkeeper.streams.check import OK, check
+from watchkeeper.streams.check import checked
 from watchkeeper.streams.geo import KT_MS, ecef_many
 from watchkeeper.streams.messages import COLUMN, Kind
 
@@ -100,26 +100,28 @@ class Reports:
         if cols is None:
             return batch
         if self.min_alt_ft > 0.0:
-            batch, cols = self._above(batch, cols)
-        good = np.flatnonzero(check(Kind.ADSB, cols.t, cols.data) == OK)
-        vids = cols.vid[good]
+            batch = self._above(batch, cols)
+        batch = checked(batch)
+        cols = batch.kinds.get(Kind.ADSB)
+        if cols is None:
+            return batch
         number = np.full(len(batch.ids), -1, np.int32)
-        for vid in np.unique(vids).tolist():
+        for vid in np.unique(cols.vid).tolist():
             number[vid] = self.number.setdefault(batch.ids[vid], len(self.number))
-        self._who.append(number[vids])
-        self._t.append(cols.t[good])
-        self._data.append(np.take(cols.data[_FIELDS], good, axis=1))
+        self._who.append(number[cols.vid])
+        self._t.append(cols.t)
+        self._data.append(cols.data[_FIELDS])
         return batch
 
-    def _above(self, batch: Batch, cols: Columns) -> tuple[Batch, Columns]:
-        """The batch and its ADS-B samples at or above the limit. Those below it are remembered by their times."""
+    def _above(self, batch: Batch, cols: Columns) -> Batch:
+        """The batch without ADS-B samples below the limit. These are remembered by their times."""
         alt_ft = cols.data[COLUMN[Kind.ADSB]["alt_ft"]]
         below = np.flatnonzero(alt_ft < self.min_alt_ft)
         for vid in np.unique(cols.vid[below]).tolist():
             self._low.setdefault(batch.ids[vid], []).append(cols.t[below[cols.vid[below] == vid]])
         # an unknown altitude is not above the limit either
         cols = cols.take(alt_ft >= self.min_alt_ft)
-        return replace(batch, kinds=batch.kinds | {Kind.ADSB: cols}), cols
+        return batch.having(batch.kinds | {Kind.ADSB: cols})
 
     def sky(self, *, min_gs_kt: float) -> Sky:
         """All that was noted, cleaned, at every full second."""

@@ -21,7 +21,7 @@ from watchkeeper.config.schema import DEFAULT
 from watchkeeper.detectors.intent.steps import arrives
 from watchkeeper.evaluation.conflicts.episode import Episode, last_of, within
 from watchkeeper.streams.batch import F8, Batch, Bool
-from watchkeeper.streams.check import OK, check, wrap
+from watchkeeper.streams.check import checked
 from watchkeeper.streams.geo import KT_MS, direct_many
 from watchkeeper.streams.kernels import njit
 from watchkeeper.streams.logs.source import LogError, Source, open_log
@@ -64,18 +64,14 @@ class _Samples:
             self._add(batch)
 
     def _add(self, batch: Batch) -> None:
-        for kind, cols in batch.kinds.items():
-            good = np.flatnonzero(check(kind, cols.t, cols.data) == OK)
-            if not len(good):
-                continue
-            self.t_max = max(self.t_max, float(cols.t[good].max()))
+        for kind, cols in checked(batch).kinds.items():
+            self.t_max = max(self.t_max, float(cols.t.max()))
             if kind not in _USED:
                 continue
-            self.count[kind] += len(good)
-            data = wrap(kind, np.take(cols.data, good, axis=1))
-            for vid in np.unique(cols.vid[good]).tolist():
-                mine = cols.vid[good] == vid
-                self._rows[kind].setdefault(batch.ids[vid], []).append((cols.t[good][mine], data[:, mine]))
+            self.count[kind] += len(cols)
+            for vid in np.unique(cols.vid).tolist():
+                mine = cols.vid == vid
+                self._rows[kind].setdefault(batch.ids[vid], []).append((cols.t[mine], cols.data[:, mine]))
 
     def of(self, kind: Kind, name: str) -> tuple[F8, F8]:
         """Times and fields of one vehicle; of equal times the first to arrive stays."""

@@ -8,12 +8,16 @@ Two payloads exist, each as MessagePack or, when the first byte is `{`, as JSON:
   `via` is one name or a list of names, `callsign` a list.
 
 The decoder never raises: what it cannot use goes to `on_bad` with a reason and the payload. Samples are decoded
-by msgspec into tuples and become columns in `take()`, once for many messages.
+by msgspec into tuples and become columns in `take()`, once for many messages. There they are checked, the only time.
+
+An adapter's batch, which was never a payload, joins the messages by `add_batch`: names, gateways and samples pass
+the same checks, and a sample that is refused is reported as the message that would have carried it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from math import nan
 from typing import Any
 
@@ -21,12 +25,12 @@ import msgspec
 import numpy as np
 
 from watchkeeper.config.schema import Limits, Topics
-from watchkeeper.streams.batch import F8, I4, Batch, Columns, concat
-from watchkeeper.streams.check import OK, REASONS, check
-from watchkeeper.streams.messages import FIELDS, ID_MAX, KIND_OF_WORD, Drop, Kind, unescape_id
+from watchkeeper.streams.batch import F8, I4, U1, Batch, CheckedBatch, Columns, concat
+from watchkeeper.streams.check import REASONS, sound
+from watchkeeper.streams.codec.encode import FRAME_VERSION, encode_sample, frame_topic, sample_topic
+from watchkeeper.streams.messages import COLUMN, FIELDS, ID_MAX, KIND_OF_WORD, Drop, Kind, unescape_id
 
 OnBad = Callable[[str, str, bytes], None]
-FRAME_VERSION = 1
 # Topics are repeated for ever, so their parse is kept; the table starts afresh when an attacker fills it.
 TOPICS_REMEMBERED = 100_000
 
@@ -78,13 +82,21 @@ class _Part:
 
     def __init__(self) -> None:
         self.rows: list[tuple[Any, ...]] = []
-        self.origins: list[tuple[str, bytes]] = []
+        # (topic, payload); None stands for rows that came as columns
+        self.origins: list[tuple[str, bytes] | None] = []
         self.seq: list[int] = []
         self.vid: list[int] = []
         self.via: list[int] = []
         # each block: its columns, and for each row its index into origins
         self.blocks: list[Columns] = []
         self.block_origins: list[I4] = []
+
+    def add(self, block: Columns, origin: tuple[str, bytes] | None) -> None:
+        """Take columns that came as one."""
+        self.close_rows()
+        self.origins.append(origin)
+        self.blocks.append(block)
+        self.block_origins.append(np.full(len(block), len(self.origins) - 1, np.int32))
 
     def close_rows(self) -> None:
         """Turn the gathered rows into a block, so that frames and samples keep their order."""
@@ -110,6 +122,7 @@ class Decoder:
     """From (topic, payload) to batches. One per source; call `add` for each message and `take` when convenient."""
 
     def __init__(self, topics: Topics, limits: Limits, on_bad: OnBad) -> None:
+        self._tree = topics
         self._prefix = topics.telemetry + "/"
         self._limits = limits
         self._on_bad = on_bad
@@ -218,14 +231,30 @@ class Decoder:
         if (vid < 0).any():
             raise _RefusedError(Drop.ID)
         via = self._frame_vias(frame.via, n)
-        part = self._part(kind)
-        part.close_rows()
-        part.origins.append((topic, payload))
-        part.blocks.append(Columns(np.arange(self._seq, self._seq + n), vid, via, t, data))
-        part.block_origins.append(np.full(n, len(part.origins) - 1, np.int32))
+        self._part(kind).add(Columns(np.arange(self._seq, self._seq + n), vid, via, t, data), (topic, payload))
         if frame.callsign is not None:
             self._callsigns.update({i: c[:ID_MAX] for i, c in zip(frame.id, frame.callsign, strict=True) if c})
         self._seq += n
+
+    def add_batch(self, batch: Batch) -> None:
+        """Take samples that are columns already. Like `add` it reports bad ones to `on_bad` and never raises."""
+        vid_of = np.array([self._names.get(name) for name in batch.ids], np.int32)
+        via_of = np.array([*(self._vias.get(name) for name in batch.vias), -1], np.int32)
+        last = -1
+        for kind, cols in batch.kinds.items():
+            vid = vid_of[cols.vid]
+            for row in np.flatnonzero(vid < 0).tolist():
+                # a name that is none may hold anything, halves of characters too
+                name = batch.ids[cols.vid[row]].encode("utf-8", "replace").decode()
+                self._on_bad(frame_topic(self._tree, kind), Drop.ID, _message(kind, cols, row, name))
+            # -1, no gateway, picks the last entry
+            moved = Columns(self._seq + cols.seq, vid, via_of[cols.via], cols.t, cols.data)
+            moved = moved if (vid >= 0).all() else moved.take(vid >= 0)
+            if len(moved):
+                self._part(kind).add(moved, None)
+                last = max(last, int(cols.seq[-1]))
+        self._callsigns.update({name: sign[:ID_MAX] for name, sign in batch.callsigns.items()})
+        self._seq += last + 1
 
     def _frame_vias(self, via: str | list[str] | None, n: int) -> I4:
         if via is None or isinstance(via, str):
@@ -240,29 +269,35 @@ class Decoder:
             part = self._parts[kind] = _Part()
         return part
 
-    def take(self) -> Batch | None:
+    def take(self) -> CheckedBatch | None:
         """Everything decoded since the last take, checked; None when there is nothing."""
         if not self._seq:
             return None
+        ids = list(self._names.index)
         kinds: dict[Kind, Columns] = {}
         for kind, part in self._parts.items():
             part.close_rows()
             cols = part.blocks[0] if len(part.blocks) == 1 else concat(part.blocks)
-            codes = check(kind, cols.t, cols.data)
-            if codes.any():
-                self._report(part, codes)
-                cols = cols.take(codes == OK)
+            cols = sound(kind, cols, partial(self._refuse, kind, part, ids, cols))
             if len(cols):
                 kinds[kind] = cols
-        batch = Batch(list(self._names.index), kinds, list(self._vias.index), self._callsigns)
+        batch = CheckedBatch(ids, kinds, list(self._vias.index), self._callsigns)
         self._reset()
         return batch if kinds else None
 
-    def _report(self, part: _Part, codes: np.ndarray[Any, Any]) -> None:
+    def _refuse(self, kind: Kind, part: _Part, ids: list[str], cols: Columns, codes: U1) -> None:
         origins = np.concatenate(part.block_origins)
         for row in np.flatnonzero(codes).tolist():
-            topic, payload = part.origins[origins[row]]
-            self._on_bad(topic, REASONS[codes[row]], payload)
+            origin, reason = part.origins[origins[row]], REASONS[codes[row]]
+            if origin is None:
+                origin = sample_topic(self._tree, kind, ids[cols.vid[row]]), _message(kind, cols, row)
+            self._on_bad(origin[0], reason, origin[1])
+
+
+def _message(kind: Kind, cols: Columns, row: int, name: str | None = None) -> bytes:
+    """A row of columns as the payload that would have carried it."""
+    values = zip(COLUMN[kind], cols.data[:, row].tolist(), strict=True)
+    return encode_sample(kind, float(cols.t[row]), dict(values), name=name)
 
 
 def _column(values: bytes | list[float | None], n: int) -> F8:

@@ -10,9 +10,9 @@ import numpy as np
 
 from watchkeeper.config.schema import Topics
 from watchkeeper.streams.batch import F8, Batch
-from watchkeeper.streams.codec.decode import FRAME_VERSION
 from watchkeeper.streams.messages import COLUMN, FIELDS, Kind, escape_id
 
+FRAME_VERSION = 1
 # Samples that arrived within this time of each other share a frame, one per kind; far below any sensible lateness.
 FRAME_SPAN_S = 0.05
 

@@ -12,7 +12,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from watchkeeper.streams.batch import F8, I4, I8, Batch, Columns, concat, slice_batch
+from watchkeeper.streams.batch import F8, I4, I8, B, Batch, CheckedBatch, Columns, concat, slice_batch
 from watchkeeper.streams.messages import Kind
 
 # A log's own time is a running median of its sample times. On sorted times a median changes nothing, gaps
@@ -20,14 +20,14 @@ from watchkeeper.streams.messages import Kind
 MEDIAN_REACH = 4
 
 
-def numbered(batch: Batch) -> Batch:
+def numbered(batch: B) -> B:
     """The batch with its samples numbered 0, 1, 2 … without holes (refused samples leave holes)."""
     total = len(batch)
     if all(not len(c) or c.seq[-1] < total for c in batch.kinds.values()):
         return batch
     order = np.sort(np.concatenate([c.seq for c in batch.kinds.values()]))
     kinds = {kind: Columns(np.searchsorted(order, c.seq), c.vid, c.via, c.t, c.data) for kind, c in batch.kinds.items()}
-    return Batch(batch.ids, kinds, batch.vias, batch.callsigns)
+    return batch.having(kinds)
 
 
 def join(batches: Sequence[Batch]) -> Batch:
@@ -48,7 +48,8 @@ def join(batches: Sequence[Batch]) -> Batch:
         callsigns.update(batch.callsigns)
         offset += len(batch)
     kinds = {kind: blocks[0] if len(blocks) == 1 else concat(blocks) for kind, blocks in sorted(parts.items())}
-    return Batch(list(ids), kinds, list(vias), {name: callsigns[name] for name in ids if name in callsigns})
+    make = CheckedBatch if all(isinstance(batch, CheckedBatch) for batch in batches) else Batch
+    return make(list(ids), kinds, list(vias), {name: callsigns[name] for name in ids if name in callsigns})
 
 
 def _renumber(names: list[str], used: list[I4], index: dict[str, int]) -> I4:
@@ -62,7 +63,7 @@ def _renumber(names: list[str], used: list[I4], index: dict[str, int]) -> I4:
     return table
 
 
-def cut(batch: Batch, edges: Sequence[int]) -> Iterator[Batch]:
+def cut(batch: B, edges: Sequence[int]) -> Iterator[B]:
     """Pieces of a batch numbered without holes: samples edges[0] to edges[1], edges[1] to edges[2] and so on.
 
     Like slice_batch for many pieces at once: places are looked up once, and times and numbers are views.
@@ -76,7 +77,7 @@ def cut(batch: Batch, edges: Sequence[int]) -> Iterator[Batch]:
                 # kernels are compiled for whole, not for strided arrays
                 data = np.ascontiguousarray(c.data[:, lo:hi])
                 kinds[kind] = Columns(c.seq[lo:hi] - start, c.vid[lo:hi], c.via[lo:hi], c.t[lo:hi], data)
-        yield Batch(batch.ids, kinds, batch.vias, batch.callsigns)
+        yield batch.having(kinds)
 
 
 def rechunk(batches: Iterable[Batch], size: int) -> Iterator[Batch]:
@@ -97,10 +98,10 @@ def rechunk(batches: Iterable[Batch], size: int) -> Iterator[Batch]:
         yield join(held)
 
 
-def select_time(batch: Batch, start: float, stop: float) -> Batch:
+def select_time(batch: B, start: float, stop: float) -> B:
     """The samples with start <= t < stop."""
     kinds = {kind: c.take((c.t >= start) & (c.t < stop)) for kind, c in batch.kinds.items()}
-    return numbered(Batch(batch.ids, {k: c for k, c in kinds.items() if len(c)}, batch.vias, batch.callsigns))
+    return numbered(batch.having(kinds))
 
 
 def arrival_times(batch: Batch) -> F8:
@@ -201,4 +202,4 @@ def _interleave(parts: list[Batch], keys: F8) -> Batch:
         seq = rank[c.seq]
         order = np.argsort(seq)
         kinds[kind] = Columns(seq[order], c.vid[order], c.via[order], c.t[order], np.take(c.data, order, axis=1))
-    return Batch(joined.ids, kinds, joined.vias, joined.callsigns)
+    return joined.having(kinds)

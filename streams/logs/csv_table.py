@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import partial
 from math import nan
 
 import numpy as np
 
-from watchkeeper.streams.batch import F8, I4, I8, Batch, Bool, Columns
-from watchkeeper.streams.check import OK, REASONS, check
+from watchkeeper.streams.batch import F8, I4, I8, U1, Bool, CheckedBatch, Columns
+from watchkeeper.streams.check import REASONS, sound
 from watchkeeper.streams.logs.chunks import numbered
 from watchkeeper.streams.logs.csv_scan import Table
 from watchkeeper.streams.messages import FIELDS, ID_MAX, KIND_OF_WORD, Drop, Field, Kind
@@ -54,10 +55,10 @@ class Layout:
             raise ValueError(f"no column says what the rows are; {has}")
 
 
-def to_batch(layout: Layout, table: Table, on_bad: OnBadRow) -> Batch:
+def to_batch(layout: Layout, table: Table, on_bad: OnBadRow) -> CheckedBatch:
     """The good samples among the rows; every bad row is reported once."""
     table = _whole_rows(layout, table, on_bad)
-    return _Reading(layout, table, on_bad).batch() if len(table) else Batch([], {})
+    return _Reading(layout, table, on_bad).batch() if len(table) else CheckedBatch([], {})
 
 
 def _whole_rows(layout: Layout, table: Table, on_bad: OnBadRow) -> Table:
@@ -80,7 +81,7 @@ class _Reading:
         self.on_bad = on_bad
         self.alive: Bool = np.ones(len(table), bool)
 
-    def batch(self) -> Batch:
+    def batch(self) -> CheckedBatch:
         names = self.table.text(self.place["id"])
         ids = {name: i for i, name in enumerate(dict.fromkeys(names))}
         vid = np.fromiter(map(ids.__getitem__, names), np.int32, len(names))
@@ -97,14 +98,16 @@ class _Reading:
                     data[c] = self._numbers(field.name, rows, Drop.TYPE)
             # a row that is a sample of several kinds arrives as one after the other
             cols = Columns(rows * len(Kind) + int(kind), vid[rows], via[rows], t[rows], data)
-            codes = check(kind, cols.t, cols.data)
-            good = self.alive[rows]
-            for at in np.flatnonzero(good & (codes != OK)).tolist():
-                self._refuse_row(int(rows[at]), REASONS[codes[at]], kind.word)
-            good &= codes == OK
-            if good.any():
-                kinds[kind] = cols if good.all() else cols.take(good)
-        return numbered(Batch(list(ids), kinds, vias, self._callsigns(names)))
+            if not (good := self.alive[rows]).all():
+                rows, cols = rows[good], cols.take(good)
+            cols = sound(kind, cols, partial(self._refuse_samples, kind, rows))
+            if len(cols):
+                kinds[kind] = cols
+        return numbered(CheckedBatch(list(ids), kinds, vias, self._callsigns(names)))
+
+    def _refuse_samples(self, kind: Kind, rows: I8, codes: U1) -> None:
+        for at in np.flatnonzero(codes).tolist():
+            self._refuse_row(int(rows[at]), REASONS[codes[at]], kind.word)
 
     def _refuse(self, rows: Bool, reason: str, detail: str = "") -> None:
         for row in np.flatnonzero(rows & self.alive).tolist():

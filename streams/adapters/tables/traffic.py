@@ -39,8 +39,8 @@ import msgspec
 import numpy as np
 
 from watchkeeper.streams.adapters.base import AdapterDeclaration
-from watchkeeper.streams.batch import F8, I4, Batch, Bool, Columns
-from watchkeeper.streams.check import OK, REASONS, check
+from watchkeeper.streams.batch import F8, I4, U1, Batch, Bool, CheckedBatch, Columns
+from watchkeeper.streams.check import OK, REASONS, sound
 from watchkeeper.streams.logs.base import Format, LogError, SourceInfo
 from watchkeeper.streams.messages import COLUMN, FIELDS, ID_MAX, T_MAX, T_MIN, Drop, Kind
 
@@ -117,7 +117,7 @@ class TrafficJson:
             cols = rows.take(np.arange(a, b))
             self.position = self._size * b // len(rows)
             callsigns = {self._ids[v]: sign for v, sign in zip(cols.vid.tolist(), signs[a:b], strict=True) if sign}
-            yield Batch(
+            yield CheckedBatch(
                 self._ids, {Kind.ADSB: Columns(cols.seq - a, cols.vid, cols.via, cols.t, cols.data)}, [], callsigns
             )
         self.position = self._size
@@ -151,15 +151,21 @@ class TrafficJson:
                     values, odd = _numbers(table[name])
                     refuse(odd, Drop.TYPE, shown(name))
                     np.copyto(column, values, where=np.isnan(column))
-        codes = check(Kind.ADSB, t, data)
-        for code, reason in enumerate(REASONS):
-            if code != OK:
-                refuse(codes == code, reason, lambda row: _why(t[row], data[:, row]))
         rows = np.flatnonzero(alive)
-        order = rows[np.argsort(t[rows], kind="stable")]
-        k = len(order)
-        samples = Columns(np.arange(k), vid[order], np.full(k, -1, np.int32), t[order], np.take(data, order, axis=1))
-        return ids, samples, _callsigns(table.get("callsign", [None] * n), order.tolist())
+
+        def refuse_samples(codes: U1) -> None:
+            code_of = np.full(n, OK, np.uint8)
+            code_of[rows] = codes
+            for code, reason in enumerate(REASONS):
+                if code != OK:
+                    refuse(code_of == code, reason, lambda row: _why(t[row], data[:, row]))
+
+        none = np.full(len(rows), -1, np.int32)
+        found = Columns(rows, vid[rows], none, t[rows], np.take(data, rows, axis=1))
+        found = sound(Kind.ADSB, found, refuse_samples)
+        found = found.take(np.argsort(found.t, kind="stable"))
+        samples = Columns(np.arange(len(found)), found.vid, found.via, found.t, found.data)
+        return ids, samples, _callsigns(table.get("callsign", [None] * n), found.seq.tolist())
 
 
 def _table(text: bytes) -> dict[str, Cells]:

@@ -15,6 +15,7 @@ from watchkeeper.config.detectors.conflict import Zone
 from watchkeeper.evaluation.alarms.flights import Reports, Sky
 from watchkeeper.evaluation.alarms.truth import Loss, losses, lost_seconds
 from watchkeeper.streams.batch import columns_of, slice_batch
+from watchkeeper.streams.check import checked
 from watchkeeper.streams.messages import Kind
 
 
@@ -188,7 +189,8 @@ def test_what_is_too_low_is_taken_out_of_the_batch_and_the_rest_is_as_it_was(sce
     left, right = scenes.abreast(2.0, seconds=9)
     left = replace(left, alt_ft=np.array([np.nan, 0.0, 2999.0, 3000.0, 3001.0, 2000.0, 4000.0, np.nan, 5000.0, -50.0]))
     batch = scenes.batch_of([left, right])
-    orders = columns_of(Kind.ACTION, np.zeros(1, np.int32), np.array([scenes.t0]), {}, seq=np.array([20]))
+    turn = {"heading_delta_deg": np.array([5.0]), "speed_delta_kt": np.zeros(1)}
+    orders = columns_of(Kind.ACTION, np.zeros(1, np.int32), np.array([scenes.t0]), turn, seq=np.array([20]))
     batch.kinds[Kind.ACTION] = orders
     (passed,) = Reports(3000.0).passing([batch])
     before, after = batch.kinds[Kind.ADSB], passed.kinds[Kind.ADSB]
@@ -199,7 +201,8 @@ def test_what_is_too_low_is_taken_out_of_the_batch_and_the_rest_is_as_it_was(sce
     assert np.array_equal(after.data, before.data[:, expected], equal_nan=True)
     assert passed.kinds[Kind.ACTION] is orders
     assert (passed.ids, len(before)) == (batch.ids, 20)
-    assert next(Reports().passing([batch])) is batch  # no limit: untouched
+    whole = checked(batch)
+    assert next(Reports().passing([whole])) is whole  # no limit: untouched
 
 
 def test_between_reports_far_apart_an_aircraft_is_nowhere(scenes: Any) -> None:

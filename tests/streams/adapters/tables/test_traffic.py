@@ -71,7 +71,7 @@ def test_both_shapes_packed_or_not_give_the_same_samples(tmp_path: Path, shape: 
     assert column(batch, "lon") == [8.0, 8.0]
     assert column(batch, "alt_ft") == [35000.0, None]
     assert column(batch, "gs_kt") == [450.0, 450.0]
-    assert column(batch, "trk_deg") == [90.0, -47.0]
+    assert column(batch, "trk_deg") == [90.0, 313.0]
     assert column(batch, "vs_fpm") == [-64.0, -64.0]
     assert column(batch, "on_ground") == [0.0, 1.0]
     assert column(batch, "nacp") == [None, None]
