@@ -96,7 +96,7 @@ class App:
             Snapshots(self.pipeline, self._state_dir / SNAPSHOT, fingerprint(config)) if self._state_dir else None
         )
         self.pump = Pump(config, self.pipeline, self.intake, self.letters, self.router.submit)
-        self.sources = [LiveSource(source, config, self.intake.put) for source in config.sources]
+        self.sources = [LiveSource(source, config, self.intake.put_batch) for source in config.sources]
         self.http = HttpServer(self) if config.http.enabled else None
         self.supervisor = Supervisor()
         self.reloads: Counter[str] = Counter()

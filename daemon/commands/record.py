@@ -10,16 +10,13 @@ from collections import Counter
 from contextlib import suppress
 from pathlib import Path
 
-import numpy as np
-
 from watchkeeper.config.loader import ENV_FILE, load
 from watchkeeper.config.schema import Config
 from watchkeeper.daemon import logs
 from watchkeeper.daemon.background import end
 from watchkeeper.daemon.commands.arguments import mqtt_url
 from watchkeeper.daemon.replay.publish import guest
-from watchkeeper.streams.codec.decode import Decoder
-from watchkeeper.streams.linkmeter import LinkMeter
+from watchkeeper.streams.edge import Edge
 from watchkeeper.streams.logs.exits import exits, fail
 from watchkeeper.streams.logs.wklog import LogWriter
 from watchkeeper.streams.mqtt.transport import make_transport
@@ -77,19 +74,14 @@ class Recording:
         self.stop = asyncio.Event()
         self._config = config
         self._writer = writer
-        self._decoder = Decoder(config.topics, config.limits, self._refused)
-        self._meter = LinkMeter()
-        # when each of the decoder's samples arrived
-        self._arrived: list[float] = []
+        self._edge = Edge(config.topics, config.limits, self._refused)
 
     def _refused(self, _topic: str, reason: str, _payload: bytes) -> None:
         self.bad[reason] += 1
 
     def _message(self, topic: str, payload: bytes) -> None:
         self.messages += 1
-        before = self._decoder.pending
-        self._decoder.add(topic, payload)
-        self._arrived += [time.time()] * (self._decoder.pending - before)
+        self._edge.add([(topic, payload, time.time())])
 
     def _connect(self) -> None:
         self.connected = True
@@ -118,8 +110,6 @@ class Recording:
         self._take()
 
     def _take(self) -> None:
-        batch = self._decoder.take()
-        arrived, self._arrived = np.array(self._arrived), []
-        if batch is not None:
-            self._writer.write(self._meter.add(batch, arrived))
+        for batch in self._edge.take():
+            self._writer.write(batch)
             self._writer.flush()

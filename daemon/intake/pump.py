@@ -1,8 +1,11 @@
-"""The pump: from the network's callback through decoder and pipeline, without ever holding up the event loop.
+"""The pump: from the network's callback over the edge into the pipeline, without ever holding up the event loop.
 
-`Intake.put` is all that happens when a message arrives: it joins a bounded queue, and when that is full the oldest
-message leaves. `Pump.run` empties the queue in slices of about SLICE_S, with a turn for everybody else in between.
-At low rates it gathers messages for GATHER_S first, because a batch costs the same for one sample as for fifty.
+    Intake (queue) → streams.edge.Edge (decode, check) → Pipeline.feed → submit
+
+`Intake.put` is all that happens when a message arrives, `put_batch` when an adapter has samples: they join a bounded
+queue, and when that is full the oldest leaves. `Pump.run` empties the queue in slices of about SLICE_S, with a turn for
+everybody else in between. At low rates it gathers for GATHER_S first, because a batch costs the same for one sample as
+for fifty.
 
 When nothing has arrived for `time.idle_timeout_s`, event time goes on by the wall clock, so that silence itself is
 noticed; but only while we are connected. Cut off, we are the ones who are deaf.
@@ -17,22 +20,19 @@ from collections.abc import Callable
 from contextlib import suppress
 from math import inf, isfinite
 
-import numpy as np
-
 from watchkeeper.config.schema import Config
 from watchkeeper.daemon.intake.deadletter import DeadLetters
 from watchkeeper.detectors.alarms.events import AlarmEvent
 from watchkeeper.detectors.engine.pipeline import Pipeline
-from watchkeeper.streams.batch import F8, Batch, slice_batch
-from watchkeeper.streams.codec.decode import Decoder
-from watchkeeper.streams.linkmeter import LinkMeter
+from watchkeeper.streams.batch import Batch
+from watchkeeper.streams.edge import Arrival, Edge
 
 SLICE_S = 0.02
 GATHER_S = 0.005
 # Messages between two looks at the clock, and samples between two turns of the event loop.
 DECODE_GROUP = 64
 FEED_SAMPLES = 20_000
-# The queue is bounded by number (limits.queue_messages) and, because frames may be large, by their payloads' size.
+# The queue is bounded by number (limits.queue_messages) and, because frames and batches may be large, by their size.
 QUEUE_BYTES = 256 * 1024 * 1024
 # How often the pump looks up when nothing happens.
 BEAT_S = 0.25
@@ -41,7 +41,7 @@ Submit = Callable[[list[AlarmEvent], float | None], None]
 
 
 class Intake:
-    """Bounded queue of (topic, payload, monotonic arrival time) between the network and the pump."""
+    """Bounded queue between the network and the pump: messages and adapters' batches, with their arrival times."""
 
     def __init__(self, limit: int, now: Callable[[], float] = time.monotonic) -> None:
         self.arrived = asyncio.Event()
@@ -50,30 +50,37 @@ class Intake:
         self._limit = limit
         self._bytes = 0
         self._now = now
-        self._queue: deque[tuple[str, bytes, float]] = deque()
+        self._queue: deque[Arrival] = deque()
 
     def put(self, topic: str, payload: bytes) -> None:
         """The transport's callback for each message: it must cost next to nothing."""
+        self._join(topic, payload, len(payload))
+
+    def put_batch(self, batch: Batch) -> None:
+        """An adapter's samples, as one message: no detour by way of bytes."""
+        self._join("", batch, batch.nbytes)
+
+    def _join(self, topic: str, payload: bytes | Batch, size: int) -> None:
         self._queue.append((topic, payload, self._now()))
         self.received += 1
-        self._bytes += len(payload)
+        self._bytes += size
         if len(self._queue) > self._limit or self._bytes > QUEUE_BYTES:
             self._shed()
         self.arrived.set()
 
     def _shed(self) -> None:
         while len(self._queue) > self._limit or (self._bytes > QUEUE_BYTES and len(self._queue) > 1):
-            self.take()
+            self.take(1)
             self.dropped += 1
 
     def __len__(self) -> int:
         return len(self._queue)
 
-    def take(self) -> tuple[str, bytes, float]:
-        """The oldest message."""
-        message = self._queue.popleft()
-        self._bytes -= len(message[1])
-        return message
+    def take(self, n: int) -> list[Arrival]:
+        """The n oldest."""
+        taken = [self._queue.popleft() for _ in range(n)]
+        self._bytes -= sum(p.nbytes if isinstance(p, Batch) else len(p) for _, p, _ in taken)
+        return taken
 
     @property
     def head(self) -> int:
@@ -97,13 +104,9 @@ class Pump:
         self.pipeline = pipeline
         self.intake = intake
         self._submit = submit
-        self._decoder = Decoder(config.topics, config.limits, letters.refused)
+        self._edge = Edge(config.topics, config.limits, letters.refused, wall_offset_s=time.time() - now())
         self._now = now
         self._heard_s = now()
-        # samples decoded and the newest arrival time (monotonic), after each group of messages
-        self._arrivals: list[tuple[int, float]] = []
-        self._meter = LinkMeter()
-        self._wall_offset_s = time.time() - now()
         self._online = False
         self._until = inf
         self.beat_s = now()
@@ -152,39 +155,23 @@ class Pump:
 
     def _decode_slice(self, until_s: float) -> float:
         """Decode messages until the queue is empty, the time is up or there is enough; the newest arrival time."""
-        intake, decoder = self.intake, self._decoder
+        intake = self.intake
         arrived_s = 0.0
-        self._arrivals.clear()
         while (waiting := min(len(intake), self._until - intake.head)) > 0:
-            for _ in range(min(DECODE_GROUP, int(waiting))):
-                topic, payload, arrived_s = intake.take()
-                decoder.add(topic, payload)
-            self._arrivals.append((decoder.pending, arrived_s))
-            if self._now() >= until_s or decoder.pending >= FEED_SAMPLES:
+            group = intake.take(min(DECODE_GROUP, int(waiting)))
+            arrived_s = group[-1][2]
+            if self._edge.add(group) >= FEED_SAMPLES or self._now() >= until_s:
                 break
         return arrived_s
 
     async def _feed(self, arrived_s: float) -> None:
-        batch = self._decoder.take()
-        if batch is None:
-            return
-        self._heard_s = self._now()
-        batch = self._meter.add(batch, self._wall_s(batch))
-        total = int(max(c.seq[-1] for c in batch.kinds.values())) + 1
-        for start in range(0, total, FEED_SAMPLES):
-            part = batch if total <= FEED_SAMPLES else slice_batch(batch, start, start + FEED_SAMPLES)
-            if events := self.pipeline.feed(part):
-                self._submit(events, arrived_s)
-            if start + FEED_SAMPLES < total:
+        for i, batch in enumerate(self._edge.take(FEED_SAMPLES)):
+            if i:
                 await asyncio.sleep(0)
-
-    def _wall_s(self, batch: Batch) -> F8:
-        """When each sample arrived, by the wall clock, to within a group of messages."""
-        ends = np.array([end for end, _ in self._arrivals])
-        at = np.array([arrived_s for _, arrived_s in self._arrivals]) + self._wall_offset_s
-        total = 1 + max(int(c.seq[-1]) for c in batch.kinds.values())
-        arrived: F8 = at[np.searchsorted(ends, np.arange(total), side="right").clip(max=len(at) - 1)]
-        return arrived
+            else:
+                self._heard_s = self._now()
+            if events := self.pipeline.feed(batch):
+                self._submit(events, arrived_s)
 
     def _idle(self) -> None:
         elapsed_s = self._now() - self._heard_s

@@ -1,7 +1,7 @@
-"""Live sources beside the broker: each is connected to, read, and connected to again when it goes away.
+"""Live sources next to the broker: each is connected to, read, and connected to again when it goes away.
 
-What an adapter (streams/adapters) makes of the bytes goes into the same intake as the broker's messages, as frames on
-our own topics: bounds, counters, dead letters and replay are then the same for both.
+The batches that an adapter (streams/adapters) makes of the bytes go into the same intake as the broker's messages:
+bounds, counters, checks and dead letters are the same for both.
 
 How the bytes come, the adapter declares: as a stream (tcp://, udp:// where we listen, serial://) that is read as it
 comes, as a document (http://, file://) that is fetched every `period_s`, from a bus that the adapter opens, or from a
@@ -28,7 +28,7 @@ from watchkeeper.config.schema import Config
 from watchkeeper.daemon.logs import kv
 from watchkeeper.streams.adapters.base import DOCUMENT_MAX_BYTES, READ_BYTES, Feed, Line, Way, resolve
 from watchkeeper.streams.adapters.catalog import discover, make_feed
-from watchkeeper.streams.codec.encode import encode_batch
+from watchkeeper.streams.batch import Batch
 from watchkeeper.streams.logs.source import LogError
 from watchkeeper.streams.messages import Drop
 from watchkeeper.streams.mqtt.transport import Backoff
@@ -41,7 +41,7 @@ CONNECT_S = 10.0
 UDP_QUEUE = 10_000
 # What telemetry radios are delivered with, and how long a read waits so that stopping is not held up.
 BAUD, LINE_WAIT_S = 57_600, 0.2
-Put = Callable[[str, bytes], None]
+Put = Callable[[Batch], None]
 
 
 class LiveSource:
@@ -52,7 +52,6 @@ class LiveSource:
         self.connected = False
         self.samples = 0
         self.refused: Counter[str] = Counter()
-        self._topics = config.topics
         self._put = put
         self._now = now
         self._backoff = Backoff(config.broker.reconnect_min_s, config.broker.reconnect_max_s)
@@ -97,8 +96,7 @@ class LiveSource:
         batch = feed.take()
         if batch is not None:
             self.samples += len(batch)
-            for topic, payload in encode_batch(batch, self._topics):
-                self._put(topic, payload)
+            self._put(batch)
         if feed.refused:
             self.refused += feed.refused
             feed.refused.clear()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 from collections.abc import Iterator
@@ -43,10 +44,7 @@ def scrape(app: App) -> dict[tuple[str, tuple[tuple[str, str], ...]], float]:
 
 def feed(app: App, topic: str, payload: bytes) -> None:
     app.intake.put(topic, payload)
-    app.pump._decode_slice(float("inf"))
-    batch = app.pump._decoder.take()
-    if batch is not None:
-        app.router.submit(app.pipeline.feed(batch), None)
+    asyncio.run(app.pump._drain())
 
 
 def test_every_metric_is_documented_and_every_documented_metric_exists(app: App) -> None:

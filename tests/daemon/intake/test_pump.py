@@ -19,8 +19,9 @@ from watchkeeper.daemon.intake.pump import Intake, Pump
 from watchkeeper.daemon.reload import merge
 from watchkeeper.detectors.alarms.events import AlarmEvent
 from watchkeeper.detectors.engine.pipeline import Pipeline
+from watchkeeper.streams.batch import Batch, columns_of
 from watchkeeper.streams.codec.encode import encode_frame, frame_topic
-from watchkeeper.streams.messages import FIELDS, Kind
+from watchkeeper.streams.messages import FIELDS, Drop, Kind
 
 # not on the clock of the first test
 pytestmark = pytest.mark.usefixtures("_compiled")
@@ -69,7 +70,7 @@ def test_a_full_queue_drops_the_oldest_and_counts_them() -> None:
     for i in range(250):
         intake.put("t", str(i).encode())
     assert (len(intake), intake.dropped, intake.received) == (100, 150, 250)
-    assert intake.take()[1] == b"150"
+    assert intake.take(1)[0][1] == b"150"
     assert intake.dropped == 150
 
 
@@ -79,10 +80,52 @@ def test_large_payloads_fill_the_queue_by_their_size(monkeypatch: pytest.MonkeyP
     for i in range(20):
         intake.put("t", bytes([i]) * 300)
     assert (len(intake), intake.dropped) == (3, 17)
-    assert intake.take()[1][0] == 17
+    assert intake.take(1)[0][1] == bytes([17]) * 300
     # one that is larger than the whole queue is still let through, to be refused by name
     intake.put("t", bytes(5000))
     assert len(intake) == 1
+
+
+def test_batches_of_adapters_fill_the_queue_by_number_and_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fixes(name: str) -> Batch:
+        cols = columns_of(Kind.GPS, np.zeros(10, np.int32), np.arange(10.0), {"gps_x": np.zeros(10)})
+        return Batch([name], {Kind.GPS: cols})
+
+    intake = Intake(3)
+    intake.put("t", b"oldest")
+    for name in "abc":
+        intake.put_batch(fixes(name))
+    assert (len(intake), intake.dropped, intake.received) == (3, 1, 4)
+    monkeypatch.setattr(pump_module, "QUEUE_BYTES", 2 * fixes("x").nbytes)
+    intake.put_batch(fixes("d"))
+    assert (len(intake), intake.dropped) == (2, 3)
+    assert [payload.ids for _, payload, _ in intake.take(2) if isinstance(payload, Batch)] == [["c"], ["d"]]
+    assert len(intake) == 0
+    monkeypatch.setattr(pump_module, "QUEUE_BYTES", 1)
+    intake.put("t", b"")
+    intake.put("t", b"")
+    assert (len(intake), intake.dropped) == (2, 3), "what left is no longer counted"
+
+
+def test_an_adapters_batches_and_messages_are_judged_together_and_what_is_bad_is_a_dead_letter() -> None:
+    setup = Setup()
+    good = columns_of(
+        Kind.GPS, np.zeros(2, np.int32), np.array([100.0, 101.0]), {"gps_x": np.zeros(2), "gps_y": np.zeros(2)}
+    )
+    bad = columns_of(Kind.GPS, np.zeros(1, np.int32), np.array([102.0]), {"gps_x": np.zeros(1)})
+
+    async def work() -> None:
+        setup.intake.put_batch(Batch(["a"], {Kind.GPS: good}))
+        setup.fix("b", 101.5)
+        setup.intake.put_batch(Batch(["a"], {Kind.GPS: bad}))
+        await setup.settle()
+
+    in_loop(work)
+    assert setup.pipeline.samples["gps"] == 3
+    assert setup.letters.counts == {("gps", Drop.MISSING): 1}
+    (letter,) = map(json.loads, setup.letters.take())
+    assert (letter["topic"], letter["reason"]) == ("telemetry/gps/a", Drop.MISSING)
+    assert json.loads(letter["payload"]) == {"t": 102.0, "gps_x": 0.0}
 
 
 def test_messages_are_judged_in_order_and_events_carry_the_arrival_of_their_slice() -> None:

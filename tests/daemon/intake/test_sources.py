@@ -31,6 +31,7 @@ from watchkeeper.config.schema import DEFAULT, Broker, Config
 from watchkeeper.daemon.background import end
 from watchkeeper.daemon.demo.broker import free_port
 from watchkeeper.daemon.intake.sources import LiveSource
+from watchkeeper.streams.batch import Batch
 from watchkeeper.streams.codec.decode import Decoder
 from watchkeeper.streams.messages import COLUMN, Kind
 
@@ -47,11 +48,11 @@ class Heard:
     """What a source puts into the intake, decoded as the daemon does."""
 
     def __init__(self) -> None:
-        self._decoder = Decoder(CONFIG.topics, CONFIG.limits, lambda *_: pytest.fail("a frame of our own was refused"))
+        self._decoder = Decoder(CONFIG.topics, CONFIG.limits, lambda *_: pytest.fail("a sample of our own was refused"))
         self.places: list[tuple[str, float, float, float]] = []
 
-    def put(self, topic: str, payload: bytes) -> None:
-        self._decoder.add(topic, payload)
+    def put(self, found: Batch) -> None:
+        self._decoder.add_batch(found)
         batch = self._decoder.take()
         assert batch is not None
         cols, column = batch.kinds[Kind.ADSB], COLUMN[Kind.ADSB]
@@ -249,8 +250,8 @@ def test_dump1090_as_the_receiver(dump1090: Dump1090, kind: str) -> None:
 
 def test_a_vehicle_over_udp_and_over_a_cable() -> None:
     async def heard_over(url: str, send: Callable[[bytes], object]) -> None:
-        kinds: list[str] = []
-        live = LiveSource(Mavlink(url=url), CONFIG, lambda topic, _payload: kinds.append(topic))
+        kinds: list[Kind] = []
+        live = LiveSource(Mavlink(url=url), CONFIG, lambda batch: kinds.extend(batch.kinds))
         task = asyncio.create_task(live.run())
         mav = dialect.MAVLink(None, srcSystem=1)
         try:
@@ -260,7 +261,7 @@ def test_a_vehicle_over_udp_and_over_a_cable() -> None:
                     await asyncio.sleep(0.05)
         finally:
             await end(task)
-        assert set(kinds) == {"telemetry/imu"}
+        assert set(kinds) == {Kind.IMU}
 
     port = free_port()
     udp = mavutil.mavudp(f"127.0.0.1:{port}", input=False)

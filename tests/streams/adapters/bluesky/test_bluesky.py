@@ -175,10 +175,10 @@ class Heard:
 
     def __init__(self) -> None:
         self.batches: list[Batch] = []
-        self._decoder = Decoder(CONFIG.topics, CONFIG.limits, lambda *_: pytest.fail("a frame of our own was refused"))
+        self._decoder = Decoder(CONFIG.topics, CONFIG.limits, lambda *_: pytest.fail("a sample of our own was refused"))
 
-    def put(self, topic: str, payload: bytes) -> None:
-        self._decoder.add(topic, payload)
+    def put(self, found: Batch) -> None:
+        self._decoder.add_batch(found)
         batch = self._decoder.take()
         assert batch is not None
         self.batches.append(batch)

@@ -79,11 +79,11 @@ class Watch:
     def __init__(self, config: Config, change: Callable[[Batch], None] = lambda _: None) -> None:
         self.pairs: dict[float, set[Pair]] = {}
         self.pipeline = Pipeline(config, on_evidence=self._tick)
-        self._decoder = Decoder(config.topics, config.limits, lambda *_: pytest.fail("a frame of our own was refused"))
+        self._decoder = Decoder(config.topics, config.limits, lambda *_: pytest.fail("a sample of our own was refused"))
         self._change = change
 
-    def put(self, topic: str, payload: bytes) -> None:
-        self._decoder.add(topic, payload)
+    def put(self, found: Batch) -> None:
+        self._decoder.add_batch(found)
         batch = self._decoder.take()
         assert batch is not None
         self._change(batch)

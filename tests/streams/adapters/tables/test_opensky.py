@@ -237,10 +237,10 @@ def test_answers_are_fetched_again_and_again() -> None:
         await web.TCPSite(runner, "127.0.0.1", 0).start()
         port = runner.addresses[0][1]
         heard: list[tuple[str, float]] = []
-        decoder = Decoder(DEFAULT.topics, DEFAULT.limits, lambda *_: pytest.fail("a frame of our own was refused"))
+        decoder = Decoder(DEFAULT.topics, DEFAULT.limits, lambda *_: pytest.fail("a sample of our own was refused"))
 
-        def put(topic: str, payload: bytes) -> None:
-            decoder.add(topic, payload)
+        def put(found: Batch) -> None:
+            decoder.add_batch(found)
             batch = decoder.take()
             assert batch is not None
             heard.extend((name, t - T0) for name, t, _ in samples(batch))

@@ -158,10 +158,10 @@ def test_recordings_of_python_can_give_what_cantools_decodes(folder: Path, suffi
 def test_a_virtual_bus_is_listened_to(folder: Path) -> None:
     """The interface `virtual` of python-can: frames go from one bus object to the other."""
     heard: list[Batch] = []
-    decoder = Decoder(DEFAULT.topics, DEFAULT.limits, lambda *_: pytest.fail("a frame of our own was refused"))
+    decoder = Decoder(DEFAULT.topics, DEFAULT.limits, lambda *_: pytest.fail("a sample of our own was refused"))
 
-    def put(topic: str, payload: bytes) -> None:
-        decoder.add(topic, payload)
+    def put(found: Batch) -> None:
+        decoder.add_batch(found)
         batch = decoder.take()
         assert batch is not None
         heard.append(batch)

@@ -1,0 +1,74 @@
+"""The edge: where samples enter, from the network's messages and adapters' batches to checked batches.
+
+    edge.add([(topic, payload or batch, arrival time), …])      what has arrived, in order
+    edge.take(20_000) -> [CheckedBatch, …]                      the samples in it, checked once, with link reports
+
+The daemon's pump and `record` have one each: what is recorded is what a daemon would have judged. Arrival times are
+known here and nowhere further in; the link meter makes samples of them.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+import numpy as np
+
+from watchkeeper.config.schema import Limits, Topics
+from watchkeeper.streams.batch import F8, Batch, CheckedBatch
+from watchkeeper.streams.codec.decode import Decoder, OnBad
+from watchkeeper.streams.codec.encode import sample_topic
+from watchkeeper.streams.linkmeter import LinkMeter
+from watchkeeper.streams.logs.chunks import cut
+from watchkeeper.streams.messages import Drop, Kind
+
+# Topic and payload of a message, or no topic and an adapter's batch; and the time of its arrival.
+Arrival = tuple[str, bytes | Batch, float]
+
+
+class Edge:
+    """One edge. `on_bad` gets topic, reason and payload of what is refused.
+
+    Arrival times are in any clock; `wall_offset_s` makes wall time of them.
+    """
+
+    def __init__(self, topics: Topics, limits: Limits, on_bad: OnBad, wall_offset_s: float = 0.0) -> None:
+        self._decoder = Decoder(topics, limits, on_bad)
+        self._meter = LinkMeter(lambda name: on_bad(sample_topic(topics, Kind.LINK, name), Drop.RANGE, b""))
+        self._wall_offset_s = wall_offset_s
+        # samples so far and the newest arrival time, after each group that was added
+        self._marks: list[tuple[int, float]] = []
+
+    def add(self, arrivals: Sequence[Arrival]) -> int:
+        """Decode what has arrived; how many samples wait for `take`. A group shares its last arrival time."""
+        decoder = self._decoder
+        for topic, payload, _ in arrivals:
+            if isinstance(payload, Batch):
+                decoder.add_batch(payload)
+            else:
+                decoder.add(topic, payload)
+        pending = decoder.pending
+        self._marks.append((pending, arrivals[-1][2]))
+        return pending
+
+    def take(self, at_most: int = sys.maxsize) -> list[CheckedBatch]:
+        """All that was added since the last take, in batches of at most so many samples."""
+        batch = self._decoder.take()
+        marks, self._marks = self._marks, []
+        if batch is None:
+            return []
+        total = _total(batch)
+        batch = self._meter.add(batch, self._arrived_s(marks, total))
+        total = _total(batch)
+        return [batch] if total <= at_most else list(cut(batch, [*range(0, total, at_most), total]))
+
+    def _arrived_s(self, marks: list[tuple[int, float]], total: int) -> F8:
+        """When each sample arrived, by the wall clock."""
+        ends, at = np.array(marks).T
+        arrived: F8 = at[np.searchsorted(ends, np.arange(total), side="right")] + self._wall_offset_s
+        return arrived
+
+
+def _total(batch: Batch) -> int:
+    """One more than the last sample's number: refused samples leave holes."""
+    return 1 + max(int(cols.seq[-1]) for cols in batch.kinds.values())
