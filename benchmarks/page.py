@@ -13,42 +13,15 @@ import asyncio
 import time
 from collections.abc import Sequence
 from statistics import median
-from typing import Any
 
 from watchkeeper.config.schema import DEFAULT
-from watchkeeper.daemon.live.view import Live, Totals
+from watchkeeper.daemon.live.view import Live, Watched
 from watchkeeper.detectors.engine.pipeline import Pipeline
 from watchkeeper.detectors.engine.warmup import warm_up
 from watchkeeper.streams.simulate import simulate
 
 # Seconds before anything is measured: by then everybody has reported.
 SETTLE = 8
-
-
-class Stage:
-    """A pipeline that can be watched, and nothing else; see live.Watched."""
-
-    version = "bench"
-    recorded = False
-
-    def __init__(self) -> None:
-        self.pipeline = Pipeline(DEFAULT)
-
-    def totals(self) -> Totals:
-        """Nothing is counted."""
-        return Totals()
-
-    def not_ready(self) -> list[str]:
-        """It is."""
-        return []
-
-    def warnings(self) -> list[str]:
-        """None."""
-        return []
-
-    def feeds(self) -> list[dict[str, Any]]:
-        """None."""
-        return []
 
 
 def main(argv: Sequence[str]) -> int:
@@ -65,8 +38,8 @@ def main(argv: Sequence[str]) -> int:
 
 
 async def _measure(vehicles: int, seconds: float) -> None:
-    stage = Stage()
-    live = Live(stage, viewers=1)
+    pipeline = Pipeline(DEFAULT)
+    live = Live(Watched(pipeline, "bench"), viewers=1)
     alone_ms: list[float] = []
     watched_ms: list[float] = []
     picture_ms: list[float] = []
@@ -74,7 +47,7 @@ async def _measure(vehicles: int, seconds: float) -> None:
     for i, batch in enumerate(simulate("random", vehicles=vehicles, seconds=seconds).batches()):
         viewer = live.join() if i % 2 else None
         began_s = time.process_time()
-        stage.pipeline.feed(batch)
+        pipeline.feed(batch)
         fed_s = time.process_time()
         if viewer is not None:
             live.draw()

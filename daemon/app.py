@@ -14,26 +14,32 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
+import platform
 import signal
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
+
+from prometheus_client.core import Metric
 
 from watchkeeper.config.loader import ConfigError
 from watchkeeper.config.schema import Config
 from watchkeeper.daemon import logs
 from watchkeeper.daemon.background import end, in_background
-from watchkeeper.daemon.http.metrics import Metrics
-from watchkeeper.daemon.http.server import STUCK_S, HttpServer
+from watchkeeper.daemon.families import Collect, gauge, gauges_by, totals_by
+from watchkeeper.daemon.http.metrics import Metrics, journal_metrics, router_metrics, transport_metrics
+from watchkeeper.daemon.http.pipeline_metrics import drop_metrics, pipeline_metrics
+from watchkeeper.daemon.http.server import Health, HttpServer
 from watchkeeper.daemon.intake.deadletter import DeadLetters
 from watchkeeper.daemon.intake.ping import ping_gateways
 from watchkeeper.daemon.intake.pump import Intake, Pump
-from watchkeeper.daemon.intake.sources import LiveSource
-from watchkeeper.daemon.live.view import Live, Totals
+from watchkeeper.daemon.intake.sources import LiveSource, source_metrics
+from watchkeeper.daemon.live.view import Live, Totals, Watched
 from watchkeeper.daemon.logs import kv
 from watchkeeper.daemon.outputs.base import Context
 from watchkeeper.daemon.outputs.catalog import make_sinks
@@ -43,7 +49,7 @@ from watchkeeper.daemon.outputs.mqtt import deliver_dead_letters
 from watchkeeper.daemon.outputs.router import AlarmRouter
 from watchkeeper.daemon.outputs.status import say_goodbye, say_hello, status_payload, status_topic
 from watchkeeper.daemon.reload import merge
-from watchkeeper.daemon.state.recovery import SNAPSHOT, Snapshots, recover
+from watchkeeper.daemon.state.recovery import SNAPSHOT, Snapshots, recover, snapshot_metrics
 from watchkeeper.daemon.state.snapshot import StateLock, fingerprint
 from watchkeeper.daemon.supervisor import Supervisor
 from watchkeeper.detectors.alarms.events import AlarmEvent
@@ -63,8 +69,6 @@ class App:
     `reload` gives the configuration anew.
     """
 
-    recorded = False
-
     def __init__(self, config: Config, *, reload: Callable[[], Config] | None = None) -> None:
         self.config = config
         self.version = version("watchkeeper")
@@ -72,7 +76,7 @@ class App:
         self._state_dir = Path(config.sinks.state_dir) if config.sinks.state_dir else None
         self._lock = StateLock(self._state_dir) if self._state_dir else None
         self.journal = Journal(self._state_dir, fsync=config.sinks.journal_fsync) if self._state_dir else None
-        self.metrics = Metrics(self)
+        self.metrics = Metrics()
         self.letters = DeadLetters(config.topics)
         self.intake = Intake(config.limits.queue_messages)
         ended: list[AlarmEvent] = []
@@ -88,6 +92,9 @@ class App:
             on_disconnect=self._disconnected,
             will=Will(status_topic(config.topics.output), status_payload("offline", self.version)),
         )
+        self.watched = Watched(
+            self.pipeline, self.version, self._totals, self._turn_s, self.not_ready, self._warnings, self._feeds
+        )
         first = JournalSink(self.journal) if self.journal is not None else None
         self.router = AlarmRouter(first, make_sinks(config, self._context(first)))
         self.router.submit(ended, None)
@@ -97,12 +104,37 @@ class App:
         )
         self.pump = Pump(config, self.pipeline, self.intake, self.letters, self.router.submit)
         self.sources = [LiveSource(source, config, self.intake.put_batch) for source in config.sources]
-        self.http = HttpServer(self) if config.http.enabled else None
+        health = Health(
+            self.version,
+            self._status,
+            self.not_ready,
+            self._warnings,
+            lambda: self.pump.alive,
+            lambda: self.pump.age_s,
+        )
+        self.http = HttpServer(self.live, config.http, self.metrics.registry, health) if config.http.enabled else None
         self.supervisor = Supervisor()
         self.reloads: Counter[str] = Counter()
-        self.pumping = False
         self._warm = False
         self._stopping = asyncio.Event()
+        self.metrics.parts += self._parts()
+
+    def _parts(self) -> list[Collect]:
+        """What each part has to say to Prometheus."""
+        return [
+            partial(pipeline_metrics, self.pipeline),
+            lambda: drop_metrics(self.letters.counts, self.pipeline.drops, self.intake.drops),
+            self.intake.metrics,
+            self.pump.metrics,
+            self.letters.metrics,
+            partial(transport_metrics, self.transport),
+            partial(source_metrics, self.sources),
+            partial(router_metrics, self.router),
+            partial(journal_metrics, self.journal),
+            partial(snapshot_metrics, self.snapshots),
+            self.live.metrics,
+            self._metrics,
+        ]
 
     def _context(self, first: JournalSink | None) -> Context:
         config = self.config
@@ -116,7 +148,7 @@ class App:
             max_active=config.alarms.max_active,
             vehicles=lambda: len(self.pipeline.fleet),
             callsigns=lambda: self.pipeline.fleet.callsigns,
-            watched=self,
+            watched=self.watched,
             on_latency=self.metrics.latency.observe,
         )
         return context if first is None else replace(context, confirm=first.confirm)
@@ -181,18 +213,16 @@ class App:
                 *(group.create_task(sink.run(), name=sink.name) for sink in self.router.sinks),
                 group.create_task(deliver_dead_letters(self.letters, self.transport, self.config), name="dead letters"),
                 group.create_task(ping_gateways(self.pipeline, self.transport, lambda: self.config), name="ping"),
-                group.create_task(self.supervisor.run(self._beats, self._status), name="supervisor"),
+                group.create_task(self.supervisor.run(lambda: self.pump.alive, self._status), name="supervisor"),
                 pump := group.create_task(self.pump.run(), name="pump"),
                 *(group.create_task(source.run(), name=source.source.url) for source in self.sources),
             ]
             if self.snapshots is not None:
                 saving = self.snapshots.run(self.config.sinks.snapshot_s)
                 tasks.append(group.create_task(saving, name="snapshots"))
-            self.pumping = True
             self.supervisor.ready()
             await self._stopping.wait()
             self.supervisor.stopping()
-            self.pumping = False
             await self._drain(pump)
             await end(*tasks)
 
@@ -218,25 +248,35 @@ class App:
             reasons += [f"journal {reason}" for reason in self.router.first.health()]
         return reasons
 
-    def warnings(self) -> list[str]:
+    def _warnings(self) -> list[str]:
         """What else is wrong: ways out that do not deliver, though alarms are raised, kept and published."""
         return self.router.warnings()
 
-    def _beats(self) -> bool:
-        return time.monotonic() - self.pump.beat_s < STUCK_S or not self.pumping
-
     def _status(self) -> str:
-        state = ", ".join([*self.not_ready(), *self.warnings()]) or "watching"
+        state = ", ".join([*self.not_ready(), *self._warnings()]) or "watching"
         return f"{state}: {len(self.pipeline.fleet)} vehicles, {len(self.pipeline.active)} active alarms"
 
-    def totals(self) -> Totals:
+    def _metrics(self) -> Iterator[Metric]:
+        yield gauge("ready", "1 while /readyz says yes", not self.not_ready())
+        reloads = totals_by(["result"], "reloads", "Configuration reloads")
+        for result in ("applied", "refused"):
+            reloads.add_metric([result], self.reloads[result])
+        yield reloads
+        info = gauges_by(["version", "python", "transport"], "build_info", "Constant 1")
+        info.add_metric([self.version, platform.python_version(), self.config.broker.transport], 1)
+        yield info
+
+    def _totals(self) -> Totals:
         """Counts for the live page."""
         dropped = sum(self.letters.counts.values()) + sum(self.pipeline.drops.values()) + self.intake.dropped
-        turn_s, self.pump.recent_slice_s = self.pump.recent_slice_s, 0.0
-        return Totals(self.intake.received, dropped, len(self.intake), self.pump.busy_s, turn_s)
+        return Totals(self.intake.received, dropped, len(self.intake), self.pump.busy_s)
 
-    def feeds(self) -> list[dict[str, Any]]:
-        """Where samples come from, for the live page: the broker, and receivers beside it."""
+    def _turn_s(self) -> float:
+        turn_s, self.pump.recent_slice_s = self.pump.recent_slice_s, 0.0
+        return turn_s
+
+    def _feeds(self) -> list[dict[str, Any]]:
+        """Where samples come from, for the live page: the broker, and receivers next to it."""
         broker = {"name": self.config.broker.url, "connected": self.transport.connected, "type": "broker"}
         sources = [{"name": s.source.url, "connected": s.connected, "type": s.source.type} for s in self.sources]
         return [broker, *sources]

@@ -75,7 +75,9 @@ async def run(options: Options) -> int:
     with tempfile.TemporaryDirectory(prefix="watchkeeper-demo-") as scratch:
         async with EmbeddedBroker() as broker:
             app = _daemon(options, broker, options.state_dir or Path(scratch))
-            view = LiveView(app) if sys.stdout.isatty() else None
+            page = app.http
+            url = (lambda: page.url) if page is not None else str
+            view = LiveView(app.watched, url) if sys.stdout.isatty() else None
             if view is not None:
                 app.router.others.append(view)
             daemon = asyncio.create_task(app.run(signals=False))

@@ -13,23 +13,17 @@ published or recorded; the one thing that can be written is the page's mark that
 from __future__ import annotations
 
 import html
-import time
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 
 import msgspec
 from aiohttp import web
+from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 
 from watchkeeper.config.schema import Http
 from watchkeeper.daemon.live.http import Page
 from watchkeeper.daemon.live.view import Live
-
-if TYPE_CHECKING:
-    from watchkeeper.daemon.app import App
-
-# The pump looks up four times a second; a turn that takes this long is a hang.
-STUCK_S = 10.0
 
 PAGES = {
     "/metrics": "Prometheus metrics",
@@ -72,12 +66,24 @@ class Site:
         await self._runner.cleanup()
 
 
+@dataclass(frozen=True, slots=True)
+class Health:
+    """What a daemon says of itself when it is asked: `status` for people, the rest for orchestrators."""
+
+    version: str
+    status: Callable[[], str]
+    not_ready: Callable[[], list[str]]
+    warnings: Callable[[], list[str]]
+    alive: Callable[[], bool]
+    pump_age_s: Callable[[], float]
+
+
 class HttpServer(Site):
     """All the pages of one daemon."""
 
-    def __init__(self, app: App) -> None:
-        self._app = app
-        settings = app.config.http
+    def __init__(self, live: Live, settings: Http, registry: CollectorRegistry, health: Health) -> None:
+        self._registry = registry
+        self._health = health
         routes = [
             web.get("/metrics", self._metrics),
             web.get("/healthz", self._healthz),
@@ -85,32 +91,28 @@ class HttpServer(Site):
         ]
         if not settings.page:
             routes.append(web.get("/", self._index))
-        super().__init__(app.live, settings, routes)
+        super().__init__(live, settings, routes)
 
     async def _index(self, _request: web.Request) -> web.Response:
-        app = self._app
         links = "".join(f'<li><a href="{page}">{page}</a> {what}</li>' for page, what in PAGES.items())
-        now = f"{len(app.pipeline.fleet)} vehicles, {len(app.pipeline.active)} active alarms"
-        state = ", ".join([*app.not_ready(), *app.warnings()]) or "ready"
         text = (
             '<!doctype html><html lang="en"><meta charset="utf-8"><title>Watchkeeper</title>'
-            f"<h1>Watchkeeper {html.escape(app.version)}</h1>"
-            f"<p>{html.escape(state)}: {now}</p><ul>{links}</ul></html>"
+            f"<h1>Watchkeeper {html.escape(self._health.version)}</h1>"
+            f"<p>{html.escape(self._health.status())}</p><ul>{links}</ul></html>"
         )
         return web.Response(text=text, content_type="text/html")
 
     async def _metrics(self, _request: web.Request) -> web.Response:
-        body = generate_latest(self._app.metrics.registry)
+        body = generate_latest(self._registry)
         return web.Response(body=body, headers={"Content-Type": CONTENT_TYPE_LATEST})
 
     async def _healthz(self, _request: web.Request) -> web.Response:
-        age_s = time.monotonic() - self._app.pump.beat_s
-        alive = age_s < STUCK_S or not self._app.pumping
-        return _json({"alive": alive, "pump_age_s": round(age_s, 3)}, ok=alive)
+        alive = self._health.alive()
+        return _json({"alive": alive, "pump_age_s": round(self._health.pump_age_s(), 3)}, ok=alive)
 
     async def _readyz(self, _request: web.Request) -> web.Response:
-        reasons = self._app.not_ready()
-        answer = {"ready": not reasons, "reasons": reasons, "warnings": self._app.warnings()}
+        reasons = self._health.not_ready()
+        answer = {"ready": not reasons, "reasons": reasons, "warnings": self._health.warnings()}
         return _json(answer, ok=not reasons)
 
 

@@ -16,16 +16,20 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from math import inf, isfinite
 
+from prometheus_client.core import Metric
+
 from watchkeeper.config.schema import Config
-from watchkeeper.daemon.intake.deadletter import DeadLetters
+from watchkeeper.daemon.families import gauge, total
+from watchkeeper.daemon.intake.deadletter import NO_STREAM, DeadLetters
 from watchkeeper.detectors.alarms.events import AlarmEvent
 from watchkeeper.detectors.engine.pipeline import Pipeline
 from watchkeeper.streams.batch import Batch
 from watchkeeper.streams.edge import Arrival, Edge
+from watchkeeper.streams.messages import Drop
 
 SLICE_S = 0.02
 GATHER_S = 0.005
@@ -34,8 +38,9 @@ DECODE_GROUP = 64
 FEED_SAMPLES = 20_000
 # The queue is bounded by number (limits.queue_messages) and, because frames and batches may be large, by their size.
 QUEUE_BYTES = 256 * 1024 * 1024
-# How often the pump looks up when nothing happens.
+# How often the pump looks up when nothing happens; a turn that takes much longer is a hang.
 BEAT_S = 0.25
+STUCK_S = 10.0
 
 Submit = Callable[[list[AlarmEvent], float | None], None]
 
@@ -87,6 +92,17 @@ class Intake:
         """The number of the oldest message in the queue, counted from 0."""
         return self.received - len(self._queue)
 
+    @property
+    def drops(self) -> dict[tuple[str, str], int]:
+        """What left the queue unread, as (stream, reason): nobody knows what it was."""
+        return {(NO_STREAM, Drop.QUEUE_FULL): self.dropped}
+
+    def metrics(self) -> Iterator[Metric]:
+        """For Prometheus."""
+        yield total("messages", "Messages received from the broker", self.received)
+        yield gauge("queue_depth", "Messages waiting for the pipeline", len(self))
+        yield total("queue_dropped", "Messages dropped unread because the queue was full", self.dropped)
+
 
 class Pump:
     """Drives one pipeline from one intake. `submit` gets the events and the arrival time that they belong to."""
@@ -109,6 +125,8 @@ class Pump:
         self._heard_s = now()
         self._online = False
         self._until = inf
+        # it runs and has not been asked to stop
+        self.running = False
         self.beat_s = now()
         self.slowest_slice_s = 0.0
         # time spent in turns so far, and the longest since somebody last looked
@@ -121,12 +139,28 @@ class Pump:
 
     def stop(self) -> None:
         """Let `run` return once everything that has arrived by now is judged."""
+        self.running = False
         self._until = self.intake.received
         self.intake.arrived.set()
+
+    @property
+    def age_s(self) -> float:
+        """Seconds since it last looked up."""
+        return self._now() - self.beat_s
+
+    @property
+    def alive(self) -> bool:
+        """False when it should look up and does not."""
+        return self.age_s < STUCK_S or not self.running
+
+    def metrics(self) -> Iterator[Metric]:
+        """For Prometheus."""
+        yield gauge("pump_slice_max_seconds", "Longest turn of the pump so far", self.slowest_slice_s)
 
     async def run(self) -> None:
         """Task: until `stop`."""
         intake = self.intake
+        self.running = self._until == inf
         while self._until == inf:
             self.beat_s = self._now()
             with suppress(TimeoutError):

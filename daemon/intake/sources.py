@@ -15,16 +15,18 @@ import logging
 import subprocess
 import time
 from collections import Counter
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from contextlib import aclosing, suppress
 from importlib.util import find_spec
 from pathlib import Path
 from urllib.parse import parse_qs, unquote, urlsplit
 
 import aiohttp
+from prometheus_client.core import Metric
 
 from watchkeeper.config.adapters.base import Document, Source
 from watchkeeper.config.schema import Config
+from watchkeeper.daemon.families import gauges_by, totals_by
 from watchkeeper.daemon.logs import kv
 from watchkeeper.streams.adapters.base import DOCUMENT_MAX_BYTES, READ_BYTES, Feed, Line, Way, resolve
 from watchkeeper.streams.adapters.catalog import discover, make_feed
@@ -200,6 +202,20 @@ async def _pieces(open_line: Callable[[], Line]) -> AsyncGenerator[bytes]:
                 yield data
     finally:
         line.close()
+
+
+def source_metrics(sources: Sequence[LiveSource]) -> Iterator[Metric]:
+    """For Prometheus."""
+    connected = gauges_by(["source"], "source_connected", "1 while a source delivers")
+    samples = totals_by(["source"], "source_samples", "Samples that a source delivered")
+    refused = totals_by(["source", "reason"], "source_refused", "Messages of a source that were not used")
+    for live in sources:
+        url = live.source.url
+        connected.add_metric([url], live.connected)
+        samples.add_metric([url], live.samples)
+        for reason, count in sorted(live.refused.items()):
+            refused.add_metric([url, reason], count)
+    yield from (connected, samples, refused)
 
 
 class _Datagrams(asyncio.DatagramProtocol):

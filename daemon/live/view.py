@@ -14,14 +14,16 @@ import asyncio
 import math
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import msgspec
+from prometheus_client.core import Metric
 
 from watchkeeper.config.schema import Config, Http
+from watchkeeper.daemon.families import gauge, total
 from watchkeeper.daemon.live import picture as live_picture
 from watchkeeper.daemon.live.desk import Acknowledgement, Desk
 from watchkeeper.daemon.live.network import network
@@ -41,38 +43,32 @@ PERIOD_S, PATIENCE_S = 0.9, 0.3
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """What was counted since the start; `queue` is now, `turn_s` the longest turn since this was last asked for."""
+    """What was counted since the start; `queue` is now."""
 
     messages: int = 0
     dropped: int = 0
     queue: int = 0
     busy_s: float = 0.0
-    turn_s: float = 0.0
 
 
-class Watched(Protocol):
-    """A driver of a pipeline whose work can be watched: the daemon, or a replay."""
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """What a page shows: a pipeline, and about the daemon or the replay that drives it what it is asked for.
 
-    version: str
+    `totals` are for rates: the page shows differences. `turn_s` is the longest turn since it was last asked for.
+    `not_ready` says why alarms cannot be relied on now, `warnings` what else is wrong: ways out that do not deliver.
+    `feeds` says where samples come from: `name`, `connected` and what else is worth a line. `recorded`: a log that is
+    played again has samples instead of messages, and no pages but this one.
+    """
+
     pipeline: Pipeline
-    recorded: bool
-    """A log that is played again: it has samples instead of messages, and no pages but this one."""
-
-    def totals(self) -> Totals:
-        """For rates: the page shows differences."""
-        ...
-
-    def not_ready(self) -> list[str]:
-        """Why alarms cannot be relied on now; empty when they can."""
-        ...
-
-    def warnings(self) -> list[str]:
-        """What else is wrong, though alarms can be relied on: ways out that do not deliver."""
-        ...
-
-    def feeds(self) -> list[dict[str, Any]]:
-        """Where samples come from: `name`, `connected` and what else is worth a line."""
-        ...
+    version: str
+    totals: Callable[[], Totals] = Totals
+    turn_s: Callable[[], float] = float
+    not_ready: Callable[[], list[str]] = list
+    warnings: Callable[[], list[str]] = list
+    feeds: Callable[[], list[dict[str, Any]]] = list
+    recorded: bool = False
 
 
 class FullError(Exception):
@@ -137,6 +133,13 @@ class Live:
     def resyncs(self) -> int:
         """How often a page was too slow for single events and got all alarms again."""
         return self._resyncs + sum(viewer.resyncs for viewer in self.viewers)
+
+    def metrics(self) -> Iterator[Metric]:
+        """For Prometheus."""
+        yield gauge("page_viewers", "Live pages that are open", len(self.viewers))
+        yield total("page_refused", "Live pages turned away because there were too many", self.turned_away)
+        yield total("page_resyncs", "Times that a slow live page was sent all alarms again", self.resyncs)
+        yield total("page_stalled", "Live pages cut off because they took nothing", self.slow)
 
     # -- alarms, at once ------------------------------------------------------------------------------------
 
@@ -235,7 +238,7 @@ class Live:
             "dropped": now.dropped,
             "queue": now.queue,
             "busy": round((now.busy_s - before.busy_s) / span_s, 3),
-            "turn_ms": round(now.turn_s * 1e3, 1),
+            "turn_ms": round(self._watched.turn_s() * 1e3, 1),
             "lag_s": round(lag_s, 2) if math.isfinite(lag_s) else math.nan,
             "ticks": pipeline.ticks,
         }

@@ -18,7 +18,7 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, TextIO
+from typing import TextIO
 
 from rich.console import Console, Group
 from rich.live import Live
@@ -26,12 +26,10 @@ from rich.panel import Panel
 from rich.text import Text
 
 from watchkeeper.config.schema import Config, Sinks
+from watchkeeper.daemon.live.view import Watched
 from watchkeeper.daemon.outputs.base import Context, Declaration, idle, settled
 from watchkeeper.detectors.alarms.events import CLEARED, RAISED, AlarmEvent
 from watchkeeper.detectors.base import SEVERITIES
-
-if TYPE_CHECKING:
-    from watchkeeper.daemon.app import App
 
 NO_CALLSIGNS: Mapping[str, str] = {}
 QUEUE_LINES = 10_000
@@ -184,17 +182,21 @@ TERMINAL = Declaration(
 
 
 class LiveView:
-    """Vehicles, rates, active alarms and the last events, redrawn four times a second by `draw`."""
+    """Vehicles, rates, active alarms and the last events, redrawn four times a second by `draw`.
+
+    `url` is where the live page is, empty when there is none.
+    """
 
     name = "terminal"
     failures = refused = dropped = waiting = 0
 
-    def __init__(self, app: App, console: Console | None = None) -> None:
+    def __init__(self, watched: Watched, url: Callable[[], str] = str, console: Console | None = None) -> None:
         self.delivered = 0
-        self._app = app
+        self._watched = watched
+        self._url = url
         self._recent: deque[AlarmEvent] = deque(maxlen=RECENT_EVENTS)
         self._began_s = time.monotonic()
-        self._rate = (self._began_s, app.intake.received, 0.0)
+        self._rate = (self._began_s, watched.totals().messages, 0.0)
         # drawn from the event loop only: its own thread would read the pipeline while it changes
         self._live = Live(console=console or Console(), auto_refresh=False)
 
@@ -229,10 +231,10 @@ class LiveView:
 
     def picture(self) -> Group:
         """The whole view."""
-        app = self._app
-        active = sorted(app.pipeline.active.values(), key=lambda e: (-SEVERITIES.index(e.severity), e.t_raised))
+        pipeline = self._watched.pipeline
+        active = sorted(pipeline.active.values(), key=lambda e: (-SEVERITIES.index(e.severity), e.t_raised))
         more = len(active) - ACTIVE_SHOWN
-        called = app.pipeline.fleet.callsigns
+        called = pipeline.fleet.callsigns
         shown = [_cut(line_of(event, called)) for event in active[:ACTIVE_SHOWN]] or [Text("none", "dim")]
         if more > 0:
             shown.append(Text(f"and {more} more", "dim"))
@@ -247,23 +249,23 @@ class LiveView:
         )
 
     def _headline(self) -> Text:
-        app = self._app
-        now, received = time.monotonic(), app.intake.received
+        watched, totals = self._watched, self._watched.totals()
+        now = time.monotonic()
         since, before, rate = self._rate
         if now - since >= 1.0:
-            rate = (received - before) / (now - since)
-            self._rate = (now, received, rate)
+            rate = (totals.messages - before) / (now - since)
+            self._rate = (now, totals.messages, rate)
         words = [
-            f"watchkeeper {app.version}",
+            f"watchkeeper {watched.version}",
             f"{now - self._began_s:.0f} s",
-            f"{len(app.pipeline.fleet)} vehicles",
+            f"{len(watched.pipeline.fleet)} vehicles",
             f"{rate:.0f} messages/s",
-            f"{sum(app.pipeline.samples.values())} samples",
-            f"{sum(app.pipeline.drops.values()) + sum(app.letters.counts.values())} drops",
-            ", ".join([*app.not_ready(), *app.warnings()]) or "ready",
+            f"{sum(watched.pipeline.samples.values())} samples",
+            f"{totals.dropped} drops",
+            ", ".join([*watched.not_ready(), *watched.warnings()]) or "ready",
         ]
-        if app.http is not None:
-            words.append(app.http.url)
+        if url := self._url():
+            words.append(url)
         return _cut(Text("  ".join(words), "bold"))
 
 

@@ -19,21 +19,19 @@ import msgspec
 
 from watchkeeper.daemon.background import end
 from watchkeeper.daemon.http.server import Site
-from watchkeeper.daemon.live.view import Live, Totals
+from watchkeeper.daemon.live.view import Live, Totals, Watched
+from watchkeeper.detectors.engine.pipeline import Pipeline
 from watchkeeper.detectors.engine.replay import Replay
 from watchkeeper.streams.batch import Batch
 from watchkeeper.streams.logs.pacing import Pacer, groups
 
 
 class Stage:
-    """What the page is told about a replay; see live.Watched."""
+    """How a replay goes on, for the page; see live.view.Watched."""
 
-    recorded = True
-
-    def __init__(self, replay: Replay, logs: list[str]) -> None:
-        self.version = version("watchkeeper")
-        self.pipeline = replay.pipeline
+    def __init__(self, pipeline: Pipeline, logs: list[str]) -> None:
         self.over = False
+        self._pipeline = pipeline
         self._logs = logs
         self._busy_s = self._turn_s = 0.0
 
@@ -44,17 +42,17 @@ class Stage:
 
     def totals(self) -> Totals:
         """A log has samples, not messages."""
+        samples, drops = self._pipeline.samples, self._pipeline.drops
+        return Totals(sum(samples.values()), sum(drops.values()), 0, self._busy_s)
+
+    def turn_s(self) -> float:
+        """The longest turn since the last time."""
         turn_s, self._turn_s = self._turn_s, 0.0
-        samples, drops = self.pipeline.samples, self.pipeline.drops
-        return Totals(sum(samples.values()), sum(drops.values()), 0, self._busy_s, turn_s)
+        return turn_s
 
     def not_ready(self) -> list[str]:
         """Nothing more comes after the end."""
         return ["the log has ended"] if self.over else []
-
-    def warnings(self) -> list[str]:
-        """A replay has nobody to tell."""
-        return []
 
     def feeds(self) -> list[dict[str, Any]]:
         """The logs."""
@@ -69,9 +67,19 @@ async def show(replay: Replay, batches: Iterable[Batch], pacer: Pacer, port: int
     interrupted = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, interrupted.set)
-    stage = Stage(replay, logs)
-    settings = msgspec.structs.replace(replay.pipeline.config.http, host="127.0.0.1", port=port, page=True)
-    live = Live(stage, settings.viewers)
+    pipeline = replay.pipeline
+    stage = Stage(pipeline, logs)
+    settings = msgspec.structs.replace(pipeline.config.http, host="127.0.0.1", port=port, page=True)
+    watched = Watched(
+        pipeline,
+        version("watchkeeper"),
+        stage.totals,
+        stage.turn_s,
+        stage.not_ready,
+        feeds=stage.feeds,
+        recorded=True,
+    )
+    live = Live(watched, settings.viewers)
     replay.listeners.append(live.put)
     site = Site(live, settings)
     await site.start()

@@ -10,11 +10,14 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
+from prometheus_client.core import Metric
 
 from watchkeeper.config.schema import Config
+from watchkeeper.daemon.families import gauge
 from watchkeeper.daemon.logs import kv
 from watchkeeper.daemon.outputs.journal import Journal
 from watchkeeper.daemon.state.snapshot import (
@@ -111,3 +114,10 @@ class Snapshots:
                 await asyncio.to_thread(write_snapshot, self._path, payload, self._mark)
             except OSError as error:
                 log.warning("snapshot not saved", extra=kv(problem=error.strerror))
+
+
+def snapshot_metrics(snapshots: Snapshots | None) -> Iterator[Metric]:
+    """For Prometheus; zeros without snapshots."""
+    yield gauge("snapshot_bytes", "Size of the last snapshot", snapshots.bytes if snapshots else 0)
+    stall_s = snapshots.stall_s if snapshots else 0
+    yield gauge("snapshot_stall_seconds", "Time that the event loop stood still for the last snapshot", stall_s)

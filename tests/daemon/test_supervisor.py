@@ -19,7 +19,7 @@ import pytest
 from waiting import PATIENCE_S, wait_for
 
 from watchkeeper.daemon.app import App
-from watchkeeper.daemon.http.server import STUCK_S
+from watchkeeper.daemon.intake.pump import STUCK_S
 from watchkeeper.daemon.supervisor import Supervisor
 
 
@@ -105,11 +105,11 @@ def test_a_pump_that_hangs_has_no_heartbeat(configure: Callable[..., Any]) -> No
         app = App(configure("mqtt://127.0.0.1:1"))
         try:
             app.pump.beat_s = time.monotonic() - STUCK_S - 1
-            assert app._beats(), "it has not begun"
-            app.pumping = True
-            assert not app._beats()
+            assert app.pump.alive, "it has not begun"
+            app.pump.running = True
+            assert not app.pump.alive
             app.pump.beat_s = time.monotonic()
-            assert app._beats()
+            assert app.pump.alive
         finally:
             app.close()
 

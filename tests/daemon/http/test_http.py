@@ -13,7 +13,7 @@ import pytest
 
 from watchkeeper.config.loader import load
 from watchkeeper.daemon.app import App
-from watchkeeper.daemon.http.server import STUCK_S
+from watchkeeper.daemon.intake.pump import STUCK_S
 
 
 @pytest.fixture
@@ -49,13 +49,13 @@ def test_before_it_is_warm_it_is_alive_but_not_ready(app: App) -> None:
 
 
 def test_a_pump_that_hangs_is_not_alive(app: App) -> None:
-    app.pumping = True
+    app.pump.running = True
     app.pump.beat_s = time.monotonic() - STUCK_S - 1.0
     assert get(app, "/healthz")[0] == 503
 
 
 def test_a_pump_that_beats_is_alive(app: App) -> None:
-    app.pumping = True
+    app.pump.running = True
     status, _, body = get(app, "/healthz")
     assert status == 200
     assert msgspec.json.decode(body)["alive"] is True

@@ -56,6 +56,11 @@ def test_every_metric_is_documented_and_every_documented_metric_exists(app: App)
     assert written == exported
 
 
+def test_no_two_parts_say_the_same_metric(app: App) -> None:
+    names = [family.name for part in app.metrics.parts for family in part()]
+    assert sorted(names) == sorted(set(names))
+
+
 def test_series_exist_before_the_first_message(app: App) -> None:
     found = scrape(app)
     assert found["watchkeeper_vehicles", ()] == 0
