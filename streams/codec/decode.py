@@ -253,7 +253,9 @@ class Decoder:
             if len(moved):
                 self._part(kind).add(moved, None)
                 last = max(last, int(cols.seq[-1]))
-        self._callsigns.update({name: sign[:ID_MAX] for name, sign in batch.callsigns.items()})
+        # an adapter may know the callsigns of many more than it has heard just now
+        signs = batch.callsigns
+        self._callsigns.update({name: signs[name][:ID_MAX] for name in batch.ids if signs.get(name)} if signs else {})
         self._seq += last + 1
 
     def _frame_vias(self, via: str | list[str] | None, n: int) -> I4:
