@@ -23,7 +23,7 @@ from watchkeeper.daemon.intake.sources import LiveSource
 from watchkeeper.streams.adapters.base import AdapterDeclaration, Feed, Way, resolve
 from watchkeeper.streams.adapters.catalog import discover
 from watchkeeper.streams.batch import Batch
-from watchkeeper.streams.check import OK, check
+from watchkeeper.streams.check import checked
 from watchkeeper.streams.logs.chunks import join
 
 from where import DOCS
@@ -135,8 +135,7 @@ def test_its_sample_gives_the_same_batches_however_it_is_cut(
     whole = pushed(feed, [data])
     assert not feed.refused.total()
     assert whole is not None
-    for kind, cols in whole.kinds.items():
-        assert (check(kind, cols.t, cols.data) == OK).all()
+    checked(whole, lambda kind, reason, _n: pytest.fail(f"{kind.word}: {reason}"))
     if adapter.ways == (Way.DOCUMENT,):
         return  # documents come whole
     for size in (1, 7):
