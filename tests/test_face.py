@@ -19,6 +19,7 @@ import watchkeeper as wk
 from watchkeeper.config.loader import ConfigError
 from watchkeeper.config.schema import DEFAULT, Config
 from watchkeeper.daemon.cli import main
+from watchkeeper.daemon.commands.evaluate import EVALUATIONS, OLD_NAMES
 from watchkeeper.detectors.alarms.events import encode_event
 from watchkeeper.detectors.catalog import REGISTRY
 from watchkeeper.streams.logs.source import LogError
@@ -76,10 +77,16 @@ def test_examples_in_docstrings_run(name: str) -> None:
     assert not failed
 
 
+def test_every_evaluation_of_the_command_line_is_a_function_under_each_of_its_names() -> None:
+    commands = {*EVALUATIONS, *OLD_NAMES.values()} - {"textfile"}
+    assert set(wk.evaluate.__all__) == commands
+    assert all(getattr(wk.evaluate, new) is getattr(wk.evaluate, old) for new, old in OLD_NAMES.items())
+
+
 def test_every_function_of_the_face_has_an_example() -> None:
     # the protocol takes minutes
     functions = [wk.watch, wk.scores, wk.config.call.config, wk.simulate]  # type: ignore[attr-defined]
-    functions += [getattr(wk.evaluate, name) for name in wk.evaluate.__all__ if name != "protocol"]
+    functions += [getattr(wk.evaluate, name) for name in wk.evaluate.__all__ if name not in ("protocol", "gps_imu")]
     assert not [function.__name__ for function in functions if ">>> " not in (function.__doc__ or "")]
 
 

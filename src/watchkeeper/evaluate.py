@@ -15,4 +15,9 @@ from watchkeeper.evaluation.tracks.api import tracks
 # a configuration may have sections of components from other packages
 discover()
 
-__all__ = ["alarms", "conflicts", "diagnosis", "leakage", "paired", "protocol", "tracks"]
+# the commands' names; either may be used
+controllers, gps_imu, models = conflicts, protocol, paired
+
+__all__ = [
+    "alarms", "conflicts", "controllers", "diagnosis", "gps_imu", "leakage", "models", "paired", "protocol", "tracks",
+]  # fmt: skip
