@@ -25,7 +25,7 @@ from numpy.lib.format import descr_to_dtype, dtype_to_descr
 
 from watchkeeper.config.schema import Config
 
-FORMAT = 2
+FORMAT = 3
 ARRAY = "\0nd"
 HEADER_MAX_BYTES = 4096
 PIECE_BYTES = 256 * 1024

@@ -14,7 +14,6 @@ from __future__ import annotations
 from hashlib import blake2b
 from statistics import NormalDist
 from typing import Any, ClassVar
-from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,15 +26,14 @@ from watchkeeper.detectors.gps_imu.declaration import DECLARATION
 from watchkeeper.detectors.gps_imu.fleet_model import ResidualModel
 from watchkeeper.detectors.gps_imu.kernel import run
 from watchkeeper.detectors.gps_imu.scale import WEIGHT
-from watchkeeper.detectors.gps_imu.state import CHANNELS, SCALED, VEHICLE, WORK, Settings
+from watchkeeper.detectors.gps_imu.state import CHANNELS, SCALED, Settings, Vehicle, Work
 from watchkeeper.streams.batch import F8, I4, I8
 from watchkeeper.streams.messages import FIELDS, Kind
+from watchkeeper.streams.records import blank
 
 MODEL, RECOVERING = len(CHANNELS), len(CHANNELS) + 1
 CAUSES = (*CHANNELS, "model", "recovering")
 NUMBERS = tuple(f"{channel}_sigma" for channel in CHANNELS)
-# A snapshot from another layout of the record is not taken over: a minute of learning replaces it.
-LAYOUT = crc32(repr(VEHICLE.descr).encode())
 
 
 class GpsImu:
@@ -45,8 +43,8 @@ class GpsImu:
 
     def __init__(self, config: Config, fleet: Fleet) -> None:
         self._fleet = fleet
-        self._table: NDArray[Any] = np.zeros(fleet.capacity, VEHICLE)
-        self._work: NDArray[Any] = np.zeros(1, WORK)
+        self._table: NDArray[Any] = blank(Vehicle, fleet.capacity)
+        self._work: NDArray[Any] = blank(Work, 1)
         # for the model's choice of epochs: when it last saw a vehicle, and a number that depends on the name alone
         self._seen_t: F8 = np.full(fleet.capacity, -np.inf)
         self._key: I8 = np.zeros(fleet.capacity, np.int64)
@@ -144,7 +142,7 @@ class GpsImu:
 
     def forget(self, slots: I4) -> None:
         """Clear the state of these slots; the model keeps what it learned from them."""
-        self._table[slots] = np.zeros((), VEHICLE)
+        self._table[slots] = blank(Vehicle, 1)
         self._seen_t[slots] = -np.inf
         self._key[slots] = 0
 
@@ -157,13 +155,12 @@ class GpsImu:
         }
 
     def snapshot(self) -> dict[str, Any]:
-        """The records, as bytes, of the vehicles that send GPS or IMU, and the model."""
+        """The records of the vehicles that send GPS or IMU, and the model."""
         used = self._table[: self._fleet.high]
         rows = np.flatnonzero((used["imu_t"] != 0.0) | (used["fix_t"] != 0.0)).astype(np.int32)
         return {
-            "layout": LAYOUT,
             "rows": rows,
-            "table": self._table[rows].view(np.uint8).reshape(len(rows), VEHICLE.itemsize),
+            "table": self._table[rows],
             "seen_t": self._seen_t[rows],
             "key": self._key[rows],
             "model": self._model.dump() if self._model else b"",
@@ -171,10 +168,10 @@ class GpsImu:
 
     def restore(self, state: dict[str, Any]) -> None:
         """Take over a snapshot, unless an older version wrote it."""
-        if state["layout"] != LAYOUT:
+        if state["table"].dtype != self._table.dtype:
             return
         rows = state["rows"]
-        self._table[rows] = np.ascontiguousarray(state["table"]).view(VEHICLE).reshape(len(rows))
+        self._table[rows] = state["table"]
         self._seen_t[rows] = state["seen_t"]
         self._key[rows] = state["key"]
         if self._model and state["model"]:

@@ -7,7 +7,7 @@ axes. The kernels get one record at a time: to the compiler a pointer, to the re
 
 from __future__ import annotations
 
-from typing import Annotated, Any, NamedTuple, get_args, get_origin, get_type_hints
+from typing import Annotated, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,7 +50,7 @@ Vector = Annotated[F8, (3,)]
 
 
 class Vehicle:
-    """One record. The annotations are both the types for the checker and the layout of VEHICLE."""
+    """One record (streams/records.py)."""
 
     phase: int
     # the filter: attitude (body to nav), velocity, position, biases; covariance of their errors (see eskf.py)
@@ -245,19 +245,3 @@ class Settings(NamedTuple):
     ahrs: bool
     enu: bool
     body_sign: float
-
-
-def _layout(record: type) -> np.dtype[Any]:
-    """The NumPy structure that a record class describes."""
-    fields: list[tuple[str, Any, tuple[int, ...]]] = []
-    for name, hint in get_type_hints(record, include_extras=True).items():
-        if get_origin(hint) is Annotated:
-            array, shape = get_args(hint)
-            fields.append((name, np.float32 if array == F4 else np.float64, shape))
-        else:
-            fields.append((name, np.int64 if hint is int else np.float64, ()))
-    return np.dtype(fields, align=True)
-
-
-VEHICLE = _layout(Vehicle)
-WORK = _layout(Work)

@@ -22,9 +22,10 @@ from watchkeeper.detectors.gps_imu.eskf import (
     spread,
     strapdown,
 )
-from watchkeeper.detectors.gps_imu.state import VEHICLE, WORK
+from watchkeeper.detectors.gps_imu.state import Vehicle, Work
 from watchkeeper.detectors.gps_imu.wahba import best_rotation
 from watchkeeper.streams.kernels import njit
+from watchkeeper.streams.records import blank
 
 
 @njit
@@ -64,7 +65,7 @@ def skew(v: np.ndarray) -> np.ndarray:
 
 
 def vehicle() -> np.ndarray:
-    table = np.zeros(1, VEHICLE)
+    table = blank(Vehicle, 1)
     table["quat"][0, 0] = 1.0
     return table
 
@@ -131,7 +132,7 @@ def test_the_closed_form_of_the_covariance_is_that_of_many_small_steps():
 
 
 def test_six_measurements_in_one_pass_are_the_textbook_update():
-    table, work = vehicle(), np.zeros(1, WORK)
+    table, work = vehicle(), blank(Work, 1)
     table["cov"][0] = cov = random_covariance(2)
     residual, variance = np.array([1.0, -2.0, 0.5, 0.3, 0.2, -0.4]), np.array([0.5, 0.5, 2.0, 0.1, 0.1, 0.2])
     pick = np.zeros((6, 16))
@@ -173,7 +174,7 @@ def test_the_best_rotation_turns_one_set_of_vectors_onto_the_other(seed, n):
 
 
 def test_the_covariance_stays_one_over_a_day_of_updates():
-    table, work = vehicle(), np.zeros(1, WORK)
+    table, work = vehicle(), blank(Work, 1)
     table["cov"][0, range(15), range(15)] = 1.0
     rng = np.random.default_rng(3)
     still = np.zeros((10, 3), np.float32)

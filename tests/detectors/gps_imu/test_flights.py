@@ -21,8 +21,9 @@ from watchkeeper.detectors.base import Window
 from watchkeeper.detectors.fleet.fleet import Fleet, Samples
 from watchkeeper.detectors.gps_imu.detector import GpsImu
 from watchkeeper.detectors.gps_imu.read import hold_course
-from watchkeeper.detectors.gps_imu.state import VEHICLE, WORK
+from watchkeeper.detectors.gps_imu.state import Vehicle, Work
 from watchkeeper.streams.messages import COLUMN, FIELDS, Kind
+from watchkeeper.streams.records import blank
 
 ATTACK_S = 30.0
 TICK_S = 10.0
@@ -198,7 +199,7 @@ def test_what_a_drift_of_half_a_metre_per_second_hides_in(flights):
 
 def held_share(f: Flight) -> float:
     """Share of the fixes whose velocity has no direction, by the rule of the detector."""
-    row, work, held = np.zeros(1, VEHICLE)[0], np.zeros(1, WORK)[0], 0
+    row, work, held = blank(Vehicle, 1)[0], blank(Work, 1)[0], 0
     vx, vy = (f.data[Kind.GPS][COLUMN[Kind.GPS][name]] for name in ("gps_vx", "gps_vy"))
     for told in zip(vx.tolist(), vy.tolist(), strict=True):
         work["fix"][3:5] = told

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from watchkeeper.detectors.gps_imu.detector import CAUSES
 from watchkeeper.detectors.gps_imu.read import HELD_SPEED, hold_course
-from watchkeeper.detectors.gps_imu.state import VEHICLE, WORK
+from watchkeeper.detectors.gps_imu.state import Vehicle, Work
+from watchkeeper.streams.records import blank
 
 from made_flight import (
     DELAY_S,
@@ -124,7 +125,7 @@ velocities = st.floats(-3.0, 3.0).map(lambda v: round(v, 3))
 
 @given(st.tuples(velocities, velocities), st.tuples(velocities, velocities))
 def test_only_a_slow_velocity_of_the_same_course_loses_its_direction(before, now):
-    row, work = np.zeros(1, VEHICLE)[0], np.zeros(1, WORK)[0]
+    row, work = blank(Vehicle, 1)[0], blank(Work, 1)[0]
     row["fix_t"] = 1.0
     row["told"] = before
     work["fix"][3:5] = now
@@ -144,7 +145,7 @@ def test_only_a_slow_velocity_of_the_same_course_loses_its_direction(before, now
 
 @given(st.floats(0.01, 0.95), st.floats(0.01, 0.95), st.floats(-math.pi, math.pi))
 def test_a_held_course_is_found_however_the_speed_changes(before, now, course):
-    row, work = np.zeros(1, VEHICLE)[0], np.zeros(1, WORK)[0]
+    row, work = blank(Vehicle, 1)[0], blank(Work, 1)[0]
     row["fix_t"] = 1.0
     row["told"] = np.round((before * math.cos(course), before * math.sin(course)), 3)
     work["fix"][3:5] = np.round((now * math.cos(course), now * math.sin(course)), 3)

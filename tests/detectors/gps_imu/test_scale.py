@@ -14,8 +14,9 @@ from watchkeeper.config.schema import DEFAULT, FleetLimits
 from watchkeeper.detectors.fleet.fleet import Fleet
 from watchkeeper.detectors.gps_imu.detector import GpsImu
 from watchkeeper.detectors.gps_imu.scale import LEVEL_FIRST, LEVEL_MAX, LEVEL_MIN, USUAL_FIRST, WEIGHT, calibrate, learn
-from watchkeeper.detectors.gps_imu.state import CHANNELS, MOVING, REST, SCALED, TRACKING, VEHICLE
+from watchkeeper.detectors.gps_imu.state import CHANNELS, MOVING, REST, SCALED, TRACKING, Vehicle
 from watchkeeper.streams.kernels import njit
+from watchkeeper.streams.records import blank
 
 PAR = GpsImu(DEFAULT, Fleet(FleetLimits(max_vehicles=1)))._settings
 
@@ -31,7 +32,7 @@ def _judge(table, par, largest, moving, over):
 
 
 def judge(largest: np.ndarray, *, moving: bool = True, latched: int = 0) -> tuple[np.ndarray, np.void]:
-    table = np.zeros(1, VEHICLE)
+    table = blank(Vehicle, 1)
     table["usual_score"] = LEVEL_FIRST
     table["latched"] = latched
     over = np.zeros(len(largest), bool)
@@ -105,7 +106,7 @@ def test_rest_and_motion_are_learned_apart_and_the_level_has_limits():
 
 
 def test_what_a_channel_with_memory_shows_does_not_teach_the_level():
-    table = np.zeros(1, VEHICLE)
+    table = blank(Vehicle, 1)
     table["usual_score"] = LEVEL_FIRST
     table["credit"] = 8.0
     for score, instant in ((3.0, 1.0), (3.0, 1.0), (1.0, 1.0)) * 20:
@@ -117,7 +118,7 @@ def test_what_a_channel_with_memory_shows_does_not_teach_the_level():
 
 
 def test_an_excursion_that_dithers_about_its_level_counts_once():
-    table = np.zeros(1, VEHICLE)
+    table = blank(Vehicle, 1)
     table["phase"], table["good_s"] = TRACKING, 1e3
     table["usual"] = USUAL_FIRST
     first = np.array(USUAL_FIRST)

@@ -1,0 +1,58 @@
+"""Named records: a class whose annotations are both the types for the checker and the layout in memory.
+
+    class Track:
+        t: float = math.nan
+        agree: int = 0
+        place: Annotated[F8, (3,)]
+
+    tracks = blank(Track, capacity)
+
+makes a NumPy array of structures. A kernel gets the array, or one record at a time (`track = tracks[slot]`): to the
+compiler a pointer, to the reader named fields. `int` is int64, `float` float64, `bool` one byte, `Annotated` an array
+of fixed shape. The values in the class are those of a blank record; without one a field is zero.
+
+With NUMBA_DISABLE_JIT=1 the tables are `np.recarray`: only their elements have fields as attributes in plain Python.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, get_args, get_origin, get_type_hints
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+_SCALARS: dict[Any, type[np.generic]] = {int: np.int64, float: np.float64, bool: np.bool_}
+
+
+def layout(record: type) -> np.dtype[Any]:
+    """The NumPy structure that a record class describes."""
+    fields: list[tuple[str, Any, tuple[int, ...]]] = []
+    for name, hint in get_type_hints(record, include_extras=True).items():
+        if hasattr(np.record, name):
+            raise TypeError(f"{record.__name__}.{name}: NumPy's records have an attribute of that name")
+        if get_origin(hint) is Annotated:
+            array, shape = get_args(hint)
+            (scalar,) = get_args(get_args(array)[1])
+            fields.append((name, scalar, shape))
+        else:
+            fields.append((name, _SCALARS[hint], ()))
+    return np.dtype(fields, align=True)
+
+
+def blank(record: type, shape: int | tuple[int, ...]) -> NDArray[Any]:
+    """An array of blank records."""
+    rows = np.zeros(shape, layout(record))
+    for name in rows.dtype.names or ():
+        value = getattr(record, name, 0)
+        if value != 0:
+            rows[name] = value
+    return rows.view(np.recarray) if numba.config.DISABLE_JIT else rows  # type: ignore[attr-defined]
+
+
+def take_over(rows: NDArray[Any], saved: NDArray[Any]) -> bool:
+    """Copy saved records into the first rows, unless they have another layout; whether that was done."""
+    if saved.dtype != rows.dtype:
+        return False
+    rows[: len(saved)] = saved
+    return True
