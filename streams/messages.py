@@ -10,8 +10,10 @@ Topics: `telemetry/<kind>/<id>` carries one sample, `telemetry/<kind>` a columna
 
 from __future__ import annotations
 
+from collections import namedtuple
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import Any
 from urllib.parse import quote, unquote
 
 
@@ -133,6 +135,17 @@ GPS_POSITIONS: tuple[tuple[str, ...], ...] = (("gps_x", "gps_y"), ("lat", "lon")
 COLUMN: dict[Kind, dict[str, int]] = {
     kind: {field.name: i for i, field in enumerate(fields)} for kind, fields in FIELDS.items()
 }
+
+
+def _numbered(kind: Kind) -> Any:
+    """The columns of a kind as a named tuple of their numbers: to a kernel constants, to the reader names."""
+    return namedtuple(kind.name, COLUMN[kind])(**COLUMN[kind])  # type: ignore[misc]
+
+
+# What kernels index a batch's data with: `data[ADSB.lat, i]`.
+ADSB, GPS, IMU, ACTION, ROUTE, LINK = (
+    _numbered(kind) for kind in (Kind.ADSB, Kind.GPS, Kind.IMU, Kind.ACTION, Kind.ROUTE, Kind.LINK)
+)
 
 # Longest vehicle or gateway name, in characters: ICAO addresses have 6, MAVLink ids 3, callsigns 8.
 ID_MAX = 64

@@ -26,7 +26,7 @@ from watchkeeper.detectors.gnss_interference.cells import Cells, Census, shape
 from watchkeeper.detectors.gnss_interference.declaration import DECLARATION
 from watchkeeper.detectors.gnss_interference.quality import Quality
 from watchkeeper.streams.batch import F8, I4, U1
-from watchkeeper.streams.messages import COLUMN, Kind
+from watchkeeper.streams.messages import ADSB, Kind
 
 # Areas are looked at this often, in seconds of event time, however short the ticks are; but less often, in proportion,
 # when more than so many aircraft have collapsed: a look costs some 10 ms per thousand of them.
@@ -35,8 +35,6 @@ EVERY_S, EVERY_MAX_S, EVERY_AIRCRAFT = 1.0, 10.0, 1000
 EXTENT_MAX = 500
 EARTH_KM = 6371.0
 NUMBERS = ("aircraft", "affected", "cells", "area_km2", "grown_km2", "shrunk_km2", "lat", "lon", "radius_km")
-
-_LAT, _LON = (COLUMN[Kind.ADSB][name] for name in ("lat", "lon"))
 
 
 class GnssInterference:
@@ -86,7 +84,7 @@ class GnssInterference:
         position = self._fleet.value[Kind.ADSB]
         extents = [cell for area in self._areas.areas for cell in area.cells]
         census = self._cells.census(
-            position[_LAT, slot], position[_LON, slot], seen_t, collapsed, extents, cfg.min_aircraft, cfg.share
+            position[ADSB.lat, slot], position[ADSB.lon, slot], seen_t, collapsed, extents, cfg.min_aircraft, cfg.share
         )
         ended = self._areas.update(t, census.affected, cfg.hold_s, self._fleet.away) | self._dropped
         self._dropped = {}

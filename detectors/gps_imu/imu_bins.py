@@ -14,6 +14,7 @@ from watchkeeper.detectors.gps_imu.eskf import ACC, ATT, GRAVITY, GYR, POS, VEL,
 from watchkeeper.detectors.gps_imu.state import BIN_S, BINS, EMPTY, TRACKING, Settings, Vehicle, Work
 from watchkeeper.streams.batch import F8
 from watchkeeper.streams.kernels import njit
+from watchkeeper.streams.messages import IMU
 
 # A pause in the IMU longer than this cannot be bridged: attitude and velocity begin anew.
 RESTART_S = 2.0
@@ -32,14 +33,10 @@ VIBRATION_S, VIBRATION_MAX = 1.0, 400.0
 
 @njit(cache=True)
 def take_imu(row: Vehicle, par: Settings, work: Work, t: float, data: F8, i: int) -> None:
-    """One IMU sample.
-
-    data[i, 0:3] is specific force, data[i, 3:6] angular rate, in the configured body axes; data[i, 6:9] the attitude of
-    an AHRS, NaN where there is none.
-    """
+    """One IMU sample, row i: specific force and rate in the configured body axes, perhaps an AHRS's attitude."""
     sign = par.body_sign
-    fx, fy, fz = data[i, 0], sign * data[i, 1], sign * data[i, 2]
-    wx, wy, wz = data[i, 3], sign * data[i, 4], sign * data[i, 5]
+    fx, fy, fz = data[i, IMU.imu_ax], sign * data[i, IMU.imu_ay], sign * data[i, IMU.imu_az]
+    wx, wy, wz = data[i, IMU.imu_wx], sign * data[i, IMU.imu_wy], sign * data[i, IMU.imu_wz]
     dt = t - row.imu_t
     if math.isnan(fx + fy + fz + wx + wy + wz) or dt == 0.0:
         return
@@ -73,8 +70,8 @@ def take_imu(row: Vehicle, par: Settings, work: Work, t: float, data: F8, i: int
             row.bins[at, k] = total[k]
             total[k] = 0.0
         if par.ahrs:
-            for k in range(3):
-                row.bin_ahrs[at, k] = data[i, 6 + k]
+            told = row.bin_ahrs[at]
+            told[0], told[1], told[2] = data[i, IMU.roll], data[i, IMU.pitch], data[i, IMU.yaw]
         row.bin_start = t
 
 

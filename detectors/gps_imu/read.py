@@ -12,10 +12,9 @@ import math
 from watchkeeper.detectors.gps_imu.state import MEASURED, Settings, Vehicle, Work
 from watchkeeper.streams.batch import F8
 from watchkeeper.streams.kernels import njit
+from watchkeeper.streams.messages import GPS
 
 WGS84_A, WGS84_E2 = 6_378_137.0, 6.694379990141e-3
-# Columns of the GPS stream (messages.FIELDS), which the kernel reads by number.
-X, LAT, LON, ALT, VX, FIX = 0, 3, 4, 5, 6, 9
 # Fix types below this are no position.
 FIX_MIN = 2.0
 # Receivers hold the course below some speed, 0.7 m/s as a rule; and how exactly they tell their velocity. m/s.
@@ -25,22 +24,22 @@ HELD_SPEED, ROUNDING_MPS = 1.0, 0.0015
 @njit(cache=True)
 def read_fix(row: Vehicle, par: Settings, data: F8, i: int, fix: F8) -> bool:
     """The fix as north, east, down position and velocity, NaN where absent; False when there is no position."""
-    if data[i, FIX] < FIX_MIN:
+    if data[i, GPS.fix] < FIX_MIN:
         return False  # NaN, the usual "not told", passes
     if par.enu:
-        fix[0], fix[1], fix[2] = data[i, X + 1], data[i, X], -data[i, X + 2]
-        fix[3], fix[4], fix[5] = data[i, VX + 1], data[i, VX], -data[i, VX + 2]
+        fix[0], fix[1], fix[2] = data[i, GPS.gps_y], data[i, GPS.gps_x], -data[i, GPS.gps_z]
+        fix[3], fix[4], fix[5] = data[i, GPS.gps_vy], data[i, GPS.gps_vx], -data[i, GPS.gps_vz]
     else:
-        for k in range(3):
-            fix[k], fix[3 + k] = data[i, X + k], data[i, VX + k]
+        fix[0], fix[1], fix[2] = data[i, GPS.gps_x], data[i, GPS.gps_y], data[i, GPS.gps_z]
+        fix[3], fix[4], fix[5] = data[i, GPS.gps_vx], data[i, GPS.gps_vy], data[i, GPS.gps_vz]
     if math.isnan(fix[3] + fix[4]):
         fix[3] = fix[4] = math.nan
     if not math.isnan(fix[0] + fix[1]):
         return True
-    lat, lon = data[i, LAT], data[i, LON]
+    lat, lon = data[i, GPS.lat], data[i, GPS.lon]
     if math.isnan(lat + lon):
         return False
-    fix[2] = -data[i, ALT]
+    fix[2] = -data[i, GPS.alt_m]
     if row.anchored == 0:
         fix[0] = fix[1] = 0.0
         return True
@@ -79,7 +78,7 @@ def remember(row: Vehicle, work: Work, data: F8, i: int, t: float) -> None:
         row.fix[k] = work.fix[k]
     row.told[0], row.told[1] = work.told[0], work.told[1]
     row.loose_mps = work.loose_mps
-    row.lat, row.lon = data[i, LAT], data[i, LON]
+    row.lat, row.lon = data[i, GPS.lat], data[i, GPS.lon]
     row.anchored = 0 if math.isnan(row.lat + row.lon) else 1
 
 

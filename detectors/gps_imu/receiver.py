@@ -11,9 +11,8 @@ import math
 from watchkeeper.detectors.gps_imu.state import TIMING, Settings, Vehicle, Work
 from watchkeeper.streams.batch import F8
 from watchkeeper.streams.kernels import njit
+from watchkeeper.streams.messages import GPS
 
-# Columns of the GPS stream (messages.FIELDS).
-SATS, HDOP, EPH = 10, 11, 12
 # The beat of the fixes: gain of its interval, fixes until it is known, memory of what is off the beat in seconds, the
 # part of an interval from which on it is a slip, and for how many fixes that may last before it is another beat.
 BEAT_GAIN, BEATS, BEAT_S, BEAT_SLIP, BEATS_OFF = 0.002, 50, 20.0, 0.25, 150
@@ -53,8 +52,8 @@ def fix_timing(row: Vehicle, par: Settings, work: Work, dt: float) -> None:
 @njit(cache=True)
 def lost_accuracy(row: Vehicle, data: F8, i: int, dt: float, healthy: bool) -> float:
     """How many times the receiver's own error estimate (eph, else hdop) has doubled, or its satellites have halved."""
-    error = data[i, EPH] if data[i, EPH] > 0.0 else data[i, HDOP]
-    sats = data[i, SATS]
+    error = data[i, GPS.eph] if data[i, GPS.eph] > 0.0 else data[i, GPS.hdop]
+    sats = data[i, GPS.sats]
     usual, slow = row.accuracy, 1.0 - math.exp(-dt / ACCURACY_S)
     worse = 0.0
     for k, told in ((0, error), (1, 1.0 / max(sats, 0.5))):

@@ -21,6 +21,7 @@ from watchkeeper.streams.messages import COLUMN, Kind
 _G, _I = COLUMN[Kind.GPS], COLUMN[Kind.IMU]
 _POSITION, _VELOCITY = [_G[f"gps_{a}"] for a in "xyz"], [_G[f"gps_v{a}"] for a in "xyz"]
 _FORCE, _ATTITUDE = [_I[f"imu_a{a}"] for a in "xyz"], [_I[a] for a in ("roll", "pitch", "yaw")]
+_INERTIAL = _FORCE + [_I[f"imu_w{a}"] for a in "xyz"]
 # Frames that are mistaken for each other: NED for ENU, up for down, east for north.
 _TURNS = (
     np.array([[0.0, 1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, -1.0]]),
@@ -87,7 +88,7 @@ def look_at_imu(imu_t: F8, imu: F8, gps_t: F8, gps: F8, frames: Frames) -> ImuLo
         return ImuLook(0.0, 0.0, False, math.nan)
     mean = force.mean(axis=1)
     size = float(np.linalg.norm(mean))
-    stuck = bool((np.ptp(imu[:6, recent], axis=1) == 0.0).all())
+    stuck = bool((np.ptp(imu[_INERTIAL][:, recent], axis=1) == 0.0).all())
     # at rest or in steady flight gravity is the most of it
     scaled = TELLING if size < 0.3 * GRAVITY or size > 3.0 * GRAVITY else 0.0
     turned = TELLING if scaled == 0.0 and float(np.abs(mean[:2]).max()) > 0.7 * size else 0.0

@@ -18,7 +18,7 @@ from watchkeeper.detectors.base import Window
 from watchkeeper.detectors.fleet.fleet import Fleet
 from watchkeeper.streams.batch import F8, I4, Bool
 from watchkeeper.streams.kernels import njit
-from watchkeeper.streams.messages import COLUMN, KIND_OF_WORD, Kind
+from watchkeeper.streams.messages import KIND_OF_WORD, LINK, Kind
 
 # Weight of the newest interval in the usual one.
 ALPHA = 0.05
@@ -32,8 +32,6 @@ RECENT_BINS = 4
 SILENT_INTERVALS = 8.0
 # Slower streams cannot tell whether some tenths of a second are missing from their time stamps.
 SEAM_HZ = 10.0
-_LATENCY, _JITTER = COLUMN[Kind.LINK]["latency_s"], COLUMN[Kind.LINK]["jitter_s"]
-_REORDERED = COLUMN[Kind.LINK]["reordered"]
 
 
 class LinkStats:
@@ -135,13 +133,13 @@ class LinkStats:
         samples = window.samples.get(Kind.LINK)
         if samples is None:
             return
-        rows = np.flatnonzero(np.isfinite(samples.data[_LATENCY]))
+        rows = np.flatnonzero(np.isfinite(samples.data[LINK.latency_s]))
         slot = samples.slot[rows]
-        self.latency_s[slot] = samples.data[_LATENCY, rows]
-        self.jitter_s[slot] = samples.data[_JITTER, rows]
+        self.latency_s[slot] = samples.data[LINK.latency_s, rows]
+        self.jitter_s[slot] = samples.data[LINK.jitter_s, rows]
         self.latency_t[slot] = samples.t[rows]
         self.latency_n[slot] += 1.0
-        np.add.at(self.reordered, slot, np.nan_to_num(samples.data[_REORDERED, rows]))
+        np.add.at(self.reordered, slot, np.nan_to_num(samples.data[LINK.reordered, rows]))
 
     def home(self, gateways: Mapping[str, int]) -> I4:
         """The number of each vehicle's gateway: the one it was heard through, else the declared one; -1 for none."""
