@@ -22,6 +22,10 @@ NM_M = 1852.0
 KT_MS = 1852.0 / 3600.0
 FT_M = 0.3048
 
+# Mean radius of the Earth as a sphere, where that is enough: position noise is larger than what it neglects. The IUGG's
+# mean radius is 8.8 m more, EARTH_IUGG_M below; what is compared with a limit here would not notice.
+EARTH_M = 6_371_000.0
+
 WGS84_A_M = 6_378_137.0
 WGS84_F = 1.0 / 298.257223563
 WGS84_B_M = WGS84_A_M * (1.0 - WGS84_F)

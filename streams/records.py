@@ -16,6 +16,7 @@ With NUMBA_DISABLE_JIT=1 the tables are `np.recarray`: only their elements have 
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 import numba
@@ -25,6 +26,7 @@ from numpy.typing import NDArray
 _SCALARS: dict[Any, type[np.generic]] = {int: np.int64, float: np.float64, bool: np.bool_}
 
 
+@cache
 def layout(record: type) -> np.dtype[Any]:
     """The NumPy structure that a record class describes."""
     fields: list[tuple[str, Any, tuple[int, ...]]] = []
@@ -40,13 +42,24 @@ def layout(record: type) -> np.dtype[Any]:
     return np.dtype(fields, align=True)
 
 
+@cache
+def _values(record: type) -> NDArray[Any] | None:
+    """One blank record; None where all of it is zero."""
+    row, zero = np.zeros((), layout(record)), True
+    for name in row.dtype.names or ():
+        if (value := getattr(record, name, 0)) != 0:
+            row[name], zero = value, False
+    return None if zero else row
+
+
 def blank(record: type, shape: int | tuple[int, ...]) -> NDArray[Any]:
-    """An array of blank records."""
-    rows = np.zeros(shape, layout(record))
-    for name in rows.dtype.names or ():
-        value = getattr(record, name, 0)
-        if value != 0:
-            rows[name] = value
+    """An array of blank records. Memory of records that are all zeros is not touched before it is used."""
+    values = _values(record)
+    if values is None:
+        rows = np.zeros(shape, layout(record))
+    else:
+        rows = np.empty(shape, layout(record))
+        rows[...] = values
     return rows.view(np.recarray) if numba.config.DISABLE_JIT else rows  # type: ignore[attr-defined]
 
 
