@@ -16,10 +16,10 @@ import math
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from watchkeeper.config.schema import Config
 from watchkeeper.detectors.base import Evidence, Window, full
-from watchkeeper.detectors.conflict import tracks
 from watchkeeper.detectors.conflict.declaration import DECLARATION
 from watchkeeper.detectors.conflict.probability import AGE_S, FREE, MOTION, TURN_RADS, judge
 from watchkeeper.detectors.conflict.search import (
@@ -34,7 +34,7 @@ from watchkeeper.detectors.conflict.search import (
     Minima,
     Scan,
 )
-from watchkeeper.detectors.conflict.tracks import Tracks
+from watchkeeper.detectors.conflict.tracks import STRAIGHT_DPS, Track, Tracks
 from watchkeeper.detectors.conflict.zones import Zones, minima_at
 from watchkeeper.detectors.declaration import Declaration
 from watchkeeper.detectors.fleet.fleet import Fleet
@@ -213,7 +213,7 @@ def _tell(
 
 @njit(cache=True)
 def _take_part(
-    t: float, high: int, track: F8, value: F8, value_t: F8, max_age_s: float, min_gs_kt: float,
+    t: float, high: int, track: NDArray[Any], value: F8, value_t: F8, max_age_s: float, min_gs_kt: float,
     assume_same_level: bool, half_horizon_s: float, zones: F8, altitude_step_ft: float,
     slot: I4, state: F8, motion: F8, row_of: I4,
 ) -> int:  # fmt: skip
@@ -222,28 +222,28 @@ def _take_part(
     oldest = t - max_age_s
     for s in range(high):
         row = track[s]
-        if not (row[tracks.TRUSTED] >= MIN_REPORTS and row[tracks.T] >= oldest and row[tracks.T_VEL] >= oldest):
+        if not (row.trusted >= MIN_REPORTS and row.t >= oldest and row.velocity_t >= oldest):
             continue
-        level_known = row[tracks.T_ALT] >= oldest
+        level_known = row.alt_t >= oldest
         if not (level_known or assume_same_level):
             continue
-        gs_ms = row[tracks.GS_MS]
+        gs_ms = row.gs_ms
         parked = value[_GROUND, s] == 1.0 if value_t[_GROUND, s] >= oldest else gs_ms < min_gs_kt * KT_MS
         if parked:
             continue
-        age_s = t - row[tracks.T]
+        age_s = t - row.t
         out = state[n]
-        state_of(row[tracks.LAT], row[tracks.LON], row[tracks.TRK_DEG], gs_ms, age_s + half_horizon_s, out)
-        climb_fpm = row[tracks.VS_FPM] if row[tracks.T_VS] >= oldest else 0.0
+        state_of(row.lat_deg, row.lon_deg, row.trk_deg, gs_ms, age_s + half_horizon_s, out)
+        climb_fpm = row.climb_fpm if row.climb_t >= oldest else 0.0
         out[ALT_FT], out[CLIMB_FTS], out[LEVEL_S] = math.nan, climb_fpm / 60.0, math.inf
         motion[n, FREE] = 0.0
         if level_known:
             selected_ft = value[_SELECTED, s] if value_t[_SELECTED, s] >= oldest else math.nan
             _level_off(row, t, selected_ft, out, motion[n])
-        separation_m, vertical_ft = minima_at(row[tracks.LAT], row[tracks.LON], out[ALT_FT], zones)
+        separation_m, vertical_ft = minima_at(row.lat_deg, row.lon_deg, out[ALT_FT], zones)
         out[SEPARATION_M], out[VERTICAL_FT] = separation_m, vertical_ft - altitude_step_ft
-        turn_dps = row[tracks.TURN_DPS]
-        motion[n, TURN_RADS] = math.radians(turn_dps) if abs(turn_dps) >= tracks.STRAIGHT_DPS else 0.0
+        turn_dps = row.turn_dps
+        motion[n, TURN_RADS] = math.radians(turn_dps) if abs(turn_dps) >= STRAIGHT_DPS else 0.0
         motion[n, AGE_S] = age_s
         slot[n] = s
         row_of[s] = n
@@ -252,17 +252,17 @@ def _take_part(
 
 
 @njit(cache=True)
-def _level_off(row: F8, t: float, selected_ft: float, out: F8, motion: F8) -> None:
+def _level_off(row: Track, t: float, selected_ft: float, out: F8, motion: F8) -> None:
     """Altitude now, and where a climb or descent will end: at the selected altitude, or at the one being captured."""
-    since_s = t - row[tracks.T_ALT]
-    climb_fts, alt_ft = out[CLIMB_FTS], row[tracks.ALT_FT]
+    since_s = t - row.alt_t
+    climb_fts, alt_ft = out[CLIMB_FTS], row.alt_ft
     end_ft = math.nan
     if abs(climb_fts) * 60.0 >= STEADY_FPM:
         motion[FREE] = 1.0
         if (selected_ft - alt_ft) * climb_fts > 0.0:
             end_ft = selected_ft
             motion[FREE] = 0.0
-        elif 0.0 < 60.0 * climb_fts / row[tracks.VS_SLOW_FPM] < CAPTURE_SHARE:
+        elif 0.0 < 60.0 * climb_fts / row.slow_climb_fpm < CAPTURE_SHARE:
             levels = alt_ft / LEVELS_FT
             level_ft = LEVELS_FT * (math.ceil(levels) if climb_fts > 0.0 else math.floor(levels))
             if abs(level_ft - alt_ft) <= CAPTURE_FT:

@@ -20,14 +20,15 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
+from numpy.typing import NDArray
 
 from watchkeeper.detectors.fleet.fleet import Samples
 from watchkeeper.detectors.kernels.reports import REACQUIRE
 from watchkeeper.streams.batch import F8, I4
-from watchkeeper.streams.geo import KT_MS
+from watchkeeper.streams.geo import EARTH_M, KT_MS
 from watchkeeper.streams.kernels import njit
-from watchkeeper.streams.messages import COLUMN, Kind
+from watchkeeper.streams.messages import ADSB
+from watchkeeper.streams.records import blank, take_over
 
 # After a longer break the track starts anew.
 BREAK_S = 60.0
@@ -50,25 +51,54 @@ TURN_GAP_S = 15.0
 STRAIGHT_DPS, TIGHTEST_DPS = 0.3, 6.0
 # Slower than this a repeated position is a measurement: it hovers.
 HOVER_MS = 3.0
-EARTH_M = 6_371_000.0
 
-# Columns.
-(T, LAT, LON, T_VEL, GS_MS, TRK_DEG, TURN_DPS, T_ALT, ALT_FT, T_VS, VS_FPM, VS_SLOW_FPM, TRUSTED) = range(13)
-_BASE_T, _BASE_LAT, _BASE_LON, _BASE_T_ALT, _BASE_ALT = range(13, 18)
-_NEW_T, _NEW_LAT, _NEW_LON, _NEW_N, _NEW_ALT, _NEW_ALT_N = range(18, 24)
-_HEARD_T, _JUMP_T, _LONG, _OLD_TRK = range(24, 28)
-COLUMNS = 28
 
-_LAT, _LON, _ALT, _GS, _TRK, _VS = (
-    COLUMN[Kind.ADSB][name] for name in ("lat", "lon", "alt_ft", "gs_kt", "trk_deg", "vs_fpm")
-)
+class Track:
+    """One aircraft (streams/records.py)."""
+
+    heard_t: float = math.nan
+    trusted: int = 0
+    """Reports since the track was last (re)established."""
+    # position, velocity, turn, altitude, climb and its slow mean, each with the time it was measured
+    t: float = math.nan
+    lat_deg: float = math.nan
+    lon_deg: float = math.nan
+    velocity_t: float = math.nan
+    gs_ms: float = math.nan
+    trk_deg: float = math.nan
+    turn_dps: float = math.nan
+    alt_t: float = math.nan
+    alt_ft: float = math.nan
+    climb_t: float = math.nan
+    climb_fpm: float = math.nan
+    slow_climb_fpm: float = math.nan
+    # where the displacement and the altitude change began that velocity and climb are derived from
+    base_t: float = math.nan
+    base_lat_deg: float = math.nan
+    base_lon_deg: float = math.nan
+    base_alt_t: float = math.nan
+    base_alt_ft: float = math.nan
+    # another place that was seen, how many reports in a row agree about it, and when and on which track it jumped there
+    new_t: float = math.nan
+    new_lat_deg: float = math.nan
+    new_lon_deg: float = math.nan
+    new_n: int = 0
+    jump_t: float = math.nan
+    old_trk_deg: float = math.nan
+    long: bool = False
+    """Whether it had a long track before."""
+    new_alt_ft: float = math.nan
+    new_alt_n: int = 0
+
+
+_UNKNOWN = blank(Track, 1)
 
 
 class Tracks:
-    """One row of COLUMNS per slot; `row[TRUSTED]` counts the reports since the track was last (re)established."""
+    """One record per slot."""
 
     def __init__(self, capacity: int) -> None:
-        self.rows: F8 = np.full((capacity, COLUMNS), np.nan)
+        self.rows: NDArray[Any] = blank(Track, capacity)
 
     def update(self, samples: Samples) -> None:
         """Take in one window of ADS-B reports."""
@@ -76,7 +106,7 @@ class Tracks:
 
     def forget(self, slots: I4) -> None:
         """Clear these slots."""
-        self.rows[slots] = np.nan
+        self.rows[slots] = _UNKNOWN
 
     def snapshot(self, high: int) -> dict[str, Any]:
         """The slots below `high`."""
@@ -84,23 +114,21 @@ class Tracks:
 
     def restore(self, state: dict[str, Any]) -> None:
         """Take over a snapshot."""
-        saved = state["rows"]
-        self.rows[: len(saved)] = saved
+        take_over(self.rows, state["rows"])
 
 
 @njit(cache=True)
-def _update(slot: I4, t: F8, data: F8, rows: F8) -> None:
+def _update(slot: I4, t: F8, data: F8, rows: NDArray[Any]) -> None:
     for i in range(slot.size):
+        if not t[i] - rows[slot[i]].heard_t <= BREAK_S:
+            rows[slot[i]] = _UNKNOWN[0]
         row = rows[slot[i]]
-        if not t[i] - row[_HEARD_T] <= BREAK_S:
-            row[:] = np.nan
-            row[TRUSTED] = row[_LONG] = 0.0
-        gs_ms, trk_deg = data[_GS, i] * KT_MS, data[_TRK, i]
-        if _place(row, t[i], data[_LAT, i], data[_LON, i], gs_ms):
-            row[TRUSTED] += 1.0
+        gs_ms, trk_deg = data[ADSB.gs_kt, i] * KT_MS, data[ADSB.trk_deg, i]
+        if _place(row, t[i], data[ADSB.lat, i], data[ADSB.lon, i], gs_ms):
+            row.trusted += 1
         if not (math.isnan(gs_ms) or math.isnan(trk_deg)):
             _velocity(row, t[i], gs_ms, trk_deg)
-        _altitude(row, t[i], data[_ALT, i], data[_VS, i])
+        _altitude(row, t[i], data[ADSB.alt_ft, i], data[ADSB.vs_fpm, i])
         _derive(row, t[i])
 
 
@@ -126,42 +154,42 @@ def _explained(distance_m: float, dt_s: float, gs_ms: float) -> bool:
 
 
 @njit(cache=True)
-def _place(row: F8, t: float, lat_deg: float, lon_deg: float, gs_ms: float) -> bool:
+def _place(row: Track, t: float, lat_deg: float, lon_deg: float, gs_ms: float) -> bool:
     """Take in a position; whether it continues the track."""
     if math.isnan(lat_deg) or math.isnan(lon_deg):
         return False
-    speed_ms = row[GS_MS] if math.isnan(gs_ms) else gs_ms
-    row[_HEARD_T] = t
-    if not math.isnan(row[T]):
-        if lat_deg == row[LAT] and lon_deg == row[LON] and not speed_ms < HOVER_MS:
+    speed_ms = row.gs_ms if math.isnan(gs_ms) else gs_ms
+    row.heard_t = t
+    if not math.isnan(row.t):
+        if lat_deg == row.lat_deg and lon_deg == row.lon_deg and not speed_ms < HOVER_MS:
             return False
-        straight = _explained(_far(row[LAT], row[LON], lat_deg, lon_deg), t - row[T], speed_ms)
-        if not straight or row[_NEW_N] > 0.0:
+        straight = _explained(_far(row.lat_deg, row.lon_deg, lat_deg, lon_deg), t - row.t, speed_ms)
+        if not straight or row.new_n > 0:
             return _settle(row, t, lat_deg, lon_deg, speed_ms, straight)
-    row[T], row[LAT], row[LON], row[_NEW_N] = t, lat_deg, lon_deg, 0.0
-    row[_LONG] = 1.0 if row[TRUSTED] >= REACQUIRE else row[_LONG]
+    row.t, row.lat_deg, row.lon_deg, row.new_n = t, lat_deg, lon_deg, 0
+    row.long = row.long or row.trusted >= REACQUIRE
     return True
 
 
 @njit(cache=True)
-def _settle(row: F8, t: float, lat_deg: float, lon_deg: float, speed_ms: float, straight: bool) -> bool:
+def _settle(row: Track, t: float, lat_deg: float, lon_deg: float, speed_ms: float, straight: bool) -> bool:
     """A position after a jump; whether it ends the dispute about where the aircraft is."""
-    if row[_NEW_N] == 0.0 or math.isnan(row[_NEW_N]):
-        row[_JUMP_T], row[_OLD_TRK] = t, row[TRK_DEG]
-    agrees = row[_NEW_N] > 0.0 and _explained(
-        _far(row[_NEW_LAT], row[_NEW_LON], lat_deg, lon_deg), t - row[_NEW_T], speed_ms
+    if row.new_n == 0:
+        row.jump_t, row.old_trk_deg = t, row.trk_deg
+    agrees = row.new_n > 0 and _explained(
+        _far(row.new_lat_deg, row.new_lon_deg, lat_deg, lon_deg), t - row.new_t, speed_ms
     )
-    row[_NEW_N] = row[_NEW_N] + 1.0 if agrees else 1.0
-    row[_NEW_T], row[_NEW_LAT], row[_NEW_LON] = t, lat_deg, lon_deg
-    row[TRUSTED] = 0.0
-    back = straight and t - row[_JUMP_T] <= BREAK_S  # a spike: the very next report may be good again
+    row.new_n = row.new_n + 1 if agrees else 1
+    row.new_t, row.new_lat_deg, row.new_lon_deg = t, lat_deg, lon_deg
+    row.trusted = 0
+    back = straight and t - row.jump_t <= BREAK_S  # a spike: the very next report may be good again
     if not back:
-        off_deg = (_bearing(row[LAT], row[LON], lat_deg, lon_deg) - row[_OLD_TRK] + 540.0) % 360.0 - 180.0
+        off_deg = (_bearing(row.lat_deg, row.lon_deg, lat_deg, lon_deg) - row.old_trk_deg + 540.0) % 360.0 - 180.0
         returned = straight and abs(off_deg) <= RETURN_DEG
-        believed = row[_LONG] == 0.0 or returned or t - row[_JUMP_T] >= SUSPECT_S
-        if row[_NEW_N] < REACQUIRE or not believed:
+        believed = not row.long or returned or t - row.jump_t >= SUSPECT_S
+        if row.new_n < REACQUIRE or not believed:
             return False
-    row[T], row[LAT], row[LON], row[_NEW_N] = t, lat_deg, lon_deg, 0.0
+    row.t, row.lat_deg, row.lon_deg, row.new_n = t, lat_deg, lon_deg, 0
     return True
 
 
@@ -176,50 +204,50 @@ def _bearing(lat1_deg: float, lon1_deg: float, lat2_deg: float, lon2_deg: float)
 
 
 @njit(cache=True)
-def _velocity(row: F8, t: float, gs_ms: float, trk_deg: float) -> None:
-    dt_s = t - row[T_VEL]
+def _velocity(row: Track, t: float, gs_ms: float, trk_deg: float) -> None:
+    dt_s = t - row.velocity_t
     if 0.0 < dt_s <= TURN_GAP_S:
-        raw = ((trk_deg - row[TRK_DEG] + 540.0) % 360.0 - 180.0) / dt_s
+        raw = ((trk_deg - row.trk_deg + 540.0) % 360.0 - 180.0) / dt_s
         share = 1.0 - math.exp(-dt_s / TURN_S)
-        row[TURN_DPS] += share * (min(max(raw, -TIGHTEST_DPS), TIGHTEST_DPS) - row[TURN_DPS])
+        row.turn_dps += share * (min(max(raw, -TIGHTEST_DPS), TIGHTEST_DPS) - row.turn_dps)
     elif dt_s != 0.0:
-        row[TURN_DPS] = 0.0
-    row[T_VEL], row[GS_MS], row[TRK_DEG] = t, gs_ms, trk_deg
+        row.turn_dps = 0.0
+    row.velocity_t, row.gs_ms, row.trk_deg = t, gs_ms, trk_deg
 
 
 @njit(cache=True)
-def _altitude(row: F8, t: float, alt_ft: float, vs_fpm: float) -> None:
+def _altitude(row: Track, t: float, alt_ft: float, vs_fpm: float) -> None:
     if not math.isnan(vs_fpm):
-        share = 1.0 - math.exp(-(t - row[T_VS]) / CLIMB_S) if t - row[T_VS] <= BREAK_S else 1.0
-        slow = row[VS_SLOW_FPM] if share < 1.0 else 0.0
-        row[VS_SLOW_FPM] = slow + share * (vs_fpm - slow)
-        row[T_VS], row[VS_FPM] = t, vs_fpm
+        share = 1.0 - math.exp(-(t - row.climb_t) / CLIMB_S) if t - row.climb_t <= BREAK_S else 1.0
+        slow = row.slow_climb_fpm if share < 1.0 else 0.0
+        row.slow_climb_fpm = slow + share * (vs_fpm - slow)
+        row.climb_t, row.climb_fpm = t, vs_fpm
     if math.isnan(alt_ft):
         return
-    dt_s = t - row[T_ALT]
-    climb_fts = row[VS_FPM] / 60.0 if t - row[T_VS] <= BASE_MAX_S else 0.0
+    dt_s = t - row.alt_t
+    climb_fts = row.climb_fpm / 60.0 if t - row.climb_t <= BASE_MAX_S else 0.0
     room_ft = LEVEL_FT + LEVEL_FTS * dt_s
-    if dt_s <= BREAK_S and abs(alt_ft - row[ALT_FT] - climb_fts * dt_s) > room_ft:
-        row[_NEW_ALT_N] = row[_NEW_ALT_N] + 1.0 if abs(alt_ft - row[_NEW_ALT]) <= room_ft else 1.0
-        row[_NEW_ALT] = alt_ft
-        if row[_NEW_ALT_N] < ALT_REACQUIRE:
+    if dt_s <= BREAK_S and abs(alt_ft - row.alt_ft - climb_fts * dt_s) > room_ft:
+        row.new_alt_n = row.new_alt_n + 1 if abs(alt_ft - row.new_alt_ft) <= room_ft else 1
+        row.new_alt_ft = alt_ft
+        if row.new_alt_n < ALT_REACQUIRE:
             return
-    row[T_ALT], row[ALT_FT], row[_NEW_ALT], row[_NEW_ALT_N] = t, alt_ft, np.nan, 0.0
+    row.alt_t, row.alt_ft, row.new_alt_ft, row.new_alt_n = t, alt_ft, math.nan, 0
 
 
 @njit(cache=True)
-def _derive(row: F8, t: float) -> None:
+def _derive(row: Track, t: float) -> None:
     """Velocity from displacement and climb from altitude, where none is reported."""
-    dt_s = row[T] - row[_BASE_T]
+    dt_s = row.t - row.base_t
     if not dt_s < BASE_S:
-        if dt_s <= BASE_MAX_S and not t - row[T_VEL] <= DERIVE_S:
-            row[GS_MS] = _far(row[_BASE_LAT], row[_BASE_LON], row[LAT], row[LON]) / dt_s
-            row[TRK_DEG] = _bearing(row[_BASE_LAT], row[_BASE_LON], row[LAT], row[LON])
-            row[T_VEL], row[TURN_DPS] = row[T], 0.0
-        row[_BASE_T], row[_BASE_LAT], row[_BASE_LON] = row[T], row[LAT], row[LON]
-    dt_s = row[T_ALT] - row[_BASE_T_ALT]
+        if dt_s <= BASE_MAX_S and not t - row.velocity_t <= DERIVE_S:
+            row.gs_ms = _far(row.base_lat_deg, row.base_lon_deg, row.lat_deg, row.lon_deg) / dt_s
+            row.trk_deg = _bearing(row.base_lat_deg, row.base_lon_deg, row.lat_deg, row.lon_deg)
+            row.velocity_t, row.turn_dps = row.t, 0.0
+        row.base_t, row.base_lat_deg, row.base_lon_deg = row.t, row.lat_deg, row.lon_deg
+    dt_s = row.alt_t - row.base_alt_t
     if not dt_s < BASE_S:
-        if dt_s <= BASE_MAX_S and not t - row[T_VS] <= DERIVE_S:
-            row[VS_FPM] = row[VS_SLOW_FPM] = 60.0 * (row[ALT_FT] - row[_BASE_ALT]) / dt_s
-            row[T_VS] = row[T_ALT]
-        row[_BASE_T_ALT], row[_BASE_ALT] = row[T_ALT], row[ALT_FT]
+        if dt_s <= BASE_MAX_S and not t - row.climb_t <= DERIVE_S:
+            row.climb_fpm = row.slow_climb_fpm = 60.0 * (row.alt_ft - row.base_alt_ft) / dt_s
+            row.climb_t = row.alt_t
+        row.base_alt_t, row.base_alt_ft = row.alt_t, row.alt_ft
