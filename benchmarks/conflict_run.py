@@ -19,14 +19,15 @@ import sys
 import time
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from watchkeeper.benchmarks.traffic import Traffic, hot_spot
 from watchkeeper.detectors.conflict.search import Minima, Scan
-from watchkeeper.detectors.kernels.approach import ALT_FT, CLIMB_FTS, state_of
+from watchkeeper.detectors.kernels.approach import state_of
 from watchkeeper.streams.batch import F8, I4
 from watchkeeper.streams.geo import FT_M, KT_MS, NM_M
 from watchkeeper.streams.kernels import njit
@@ -90,24 +91,33 @@ class Ours:
     def scan(self) -> int:
         """States, then the search."""
         t, scan, half_s = self._traffic, self.work, 0.5 * self._minima.horizon_s
-        _fill(t.lat_deg, t.lon_deg, t.trk_deg, t.gs_kt, t.alt_ft, t.vs_fpm, half_s, scan.slot, scan.state)
+        _fill(Reports(t.lat_deg, t.lon_deg, t.trk_deg, t.gs_kt, t.alt_ft, t.vs_fpm), half_s, scan.slot, scan.state)
         return scan.run(len(t), self._minima)
 
     def pairs(self, found: int) -> set[Pair]:
         """The smaller number first."""
         if self.work.overflow:
             raise RuntimeError(f"{self.work.overflow} pairs found no room")
-        both = np.sort(np.stack((self.work.pair_a[:found], self.work.pair_b[:found])), axis=0)
+        both = np.sort(np.stack((self.work.pairs["a"][:found], self.work.pairs["b"][:found])), axis=0)
         return set(zip(*both.tolist(), strict=True))
 
 
+class Reports(NamedTuple):
+    """The columns of the traffic that a state is made of."""
+
+    lat_deg: F8
+    lon_deg: F8
+    trk_deg: F8
+    gs_kt: F8
+    alt_ft: F8
+    vs_fpm: F8
+
+
 @njit(cache=True)
-def _fill(
-    lat_deg: F8, lon_deg: F8, trk_deg: F8, gs_kt: F8, alt_ft: F8, vs_fpm: F8, half_s: float, slot: I4, state: F8
-) -> None:
-    for i in range(lat_deg.size):
-        state_of(lat_deg[i], lon_deg[i], trk_deg[i], gs_kt[i] * KT_MS, half_s, state[i])
-        state[i, ALT_FT], state[i, CLIMB_FTS], slot[i] = alt_ft[i], vs_fpm[i] / 60.0, i
+def _fill(of: Reports, half_s: float, slot: I4, state: NDArray[Any]) -> None:
+    for i in range(slot.size):
+        state_of(of.lat_deg[i], of.lon_deg[i], of.trk_deg[i], of.gs_kt[i] * KT_MS, half_s, state[i])
+        state[i].alt_ft, state[i].climb_fts, slot[i] = of.alt_ft[i], of.vs_fpm[i] / 60.0, i
 
 
 class BlueSky:

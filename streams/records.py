@@ -4,12 +4,14 @@
         t: float = math.nan
         agree: int = 0
         place: Annotated[F8, (3,)]
+        slot: Int4
 
     tracks = blank(Track, capacity)
 
 makes a NumPy array of structures. A kernel gets the array, or one record at a time (`track = tracks[slot]`): to the
 compiler a pointer, to the reader named fields. `int` is int64, `float` float64, `bool` one byte, `Annotated` an array
-of fixed shape. The values in the class are those of a blank record; without one a field is zero.
+of fixed shape, or a scalar of another width (Int4). The values in the class are those of a blank record; without one
+a field is zero.
 
 With NUMBA_DISABLE_JIT=1 the tables are `np.recarray`: only their elements have fields as attributes in plain Python.
 """
@@ -23,6 +25,9 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
+Float4 = Annotated[float, np.float32]
+Int4 = Annotated[int, np.int32]
+
 _SCALARS: dict[Any, type[np.generic]] = {int: np.int64, float: np.float64, bool: np.bool_}
 
 
@@ -34,9 +39,12 @@ def layout(record: type) -> np.dtype[Any]:
         if hasattr(np.record, name):
             raise TypeError(f"{record.__name__}.{name}: NumPy's records have an attribute of that name")
         if get_origin(hint) is Annotated:
-            array, shape = get_args(hint)
-            (scalar,) = get_args(get_args(array)[1])
-            fields.append((name, scalar, shape))
+            base, detail = get_args(hint)
+            if base in _SCALARS:
+                fields.append((name, detail, ()))
+            else:
+                (scalar,) = get_args(get_args(base)[1])
+                fields.append((name, scalar, detail))
         else:
             fields.append((name, _SCALARS[hint], ()))
     return np.dtype(fields, align=True)
@@ -54,11 +62,8 @@ def _values(record: type) -> NDArray[Any] | None:
 
 def blank(record: type, shape: int | tuple[int, ...]) -> NDArray[Any]:
     """An array of blank records. Memory of records that are all zeros is not touched before it is used."""
-    values = _values(record)
-    if values is None:
-        rows = np.zeros(shape, layout(record))
-    else:
-        rows = np.empty(shape, layout(record))
+    rows, values = np.zeros(shape, layout(record)), _values(record)
+    if values is not None:
         rows[...] = values
     return rows.view(np.recarray) if numba.config.DISABLE_JIT else rows  # type: ignore[attr-defined]
 

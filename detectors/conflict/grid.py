@@ -12,13 +12,14 @@ top of each other are one run, and the columns beside it are found by pointers t
 from __future__ import annotations
 
 import math
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from watchkeeper.detectors.kernels.approach import SEPARATION_M, VERTICAL_FT
-from watchkeeper.streams.batch import F8, I4, I8
+from watchkeeper.streams.batch import I4, I8
 from watchkeeper.streams.kernels import njit
+from watchkeeper.streams.records import blank
 
 # 700 kt: an airliner in the strongest jet stream is slower.
 FAST_MS = 360.0
@@ -32,55 +33,86 @@ _FEW = 32
 _COLUMNS = 4
 RUNS = 1 + _COLUMNS + 9 * LEVELS
 
-# Entries of a frame, the numbers that describe a grid.
-STRIDE_X, STRIDE_Y, STRIDE_LEVEL = range(3)
-FRAME = 3
+
+class Frame:
+    """The numbers that describe a grid (streams/records.py): how far apart the keys of neighbouring cells are."""
+
+    stride_x: int
+    stride_y: int
+    stride_level: int
+
+
+class Cells(NamedTuple):
+    """The aircraft of a tick in their cells."""
+
+    key: I8
+    row: I4
+    """Both sorted by key: where an aircraft is, and its row in the states."""
+    level_start: I8
+    """Where each level begins among them."""
+    frame: NDArray[Any]
+    pointer: I8
+    run: I8
+    """Scratch of `neighbours`."""
+
+
+class Extremes(NamedTuple):
+    """Of a fleet: fastest speed, widest and highest minimum, its corner and its largest extent."""
+
+    fastest_ms: float
+    widest_m: float
+    highest_ft: float
+    low_x_m: float
+    low_y_m: float
+    low_z_m: float
+    extent_m: float
 
 
 @njit(cache=True)
-def extremes(n: int, separation_m: float, vertical_ft: float, state: F8, low: F8) -> tuple[float, float, float, float]:
-    """Fastest speed, widest and highest minimum, and the largest extent; the corner of the fleet goes into `low`."""
+def extremes(n: int, separation_m: float, vertical_ft: float, state: NDArray[Any]) -> Extremes:
+    """Of the first n states; the two minima are those of aircraft that have none of their own."""
     fastest, widest_m, highest_ft = 0.0, separation_m, vertical_ft
-    low[:] = math.inf
+    low_x = low_y = low_z = math.inf
     high_x = high_y = high_z = -math.inf
     for i in range(n):
-        fastest = max(fastest, state[i, 3] ** 2 + state[i, 4] ** 2 + state[i, 5] ** 2)
-        if not math.isnan(state[i, SEPARATION_M]):
-            widest_m = max(widest_m, state[i, SEPARATION_M])
-            highest_ft = max(highest_ft, state[i, VERTICAL_FT])
-        low[0], high_x = min(low[0], state[i, 0]), max(high_x, state[i, 0])
-        low[1], high_y = min(low[1], state[i, 1]), max(high_y, state[i, 1])
-        low[2], high_z = min(low[2], state[i, 2]), max(high_z, state[i, 2])
-    extent_m = max(high_x - low[0], high_y - low[1], high_z - low[2])
-    return math.sqrt(fastest), widest_m, highest_ft, extent_m
+        a = state[i]
+        fastest = max(fastest, a.vx_ms**2 + a.vy_ms**2 + a.vz_ms**2)
+        if not math.isnan(a.separation_m):
+            widest_m = max(widest_m, a.separation_m)
+            highest_ft = max(highest_ft, a.vertical_ft)
+        low_x, high_x = min(low_x, a.x_m), max(high_x, a.x_m)
+        low_y, high_y = min(low_y, a.y_m), max(high_y, a.y_m)
+        low_z, high_z = min(low_z, a.z_m), max(high_z, a.z_m)
+    extent_m = max(high_x - low_x, high_y - low_y, high_z - low_z)
+    return Extremes(math.sqrt(fastest), widest_m, highest_ft, low_x, low_y, low_z, extent_m)
 
 
 @njit(cache=True)
-def assign(
-    n: int, state: F8, low: F8, horizon_s: float, reach_m: float, fastest_ms: float, extent_m: float,
-    key: I8, row: I4, level_start: I8, frame: I8,
-) -> None:  # fmt: skip
-    """Give every aircraft its key; `reach_m` is the widest minimum. Afterwards `level_start` has the levels' ends."""
+def assign(n: int, state: NDArray[Any], ends: Extremes, horizon_s: float, margin_m: float, cells: Cells) -> None:
+    """Give every aircraft its key, not yet sorted. Afterwards `level_start` has the levels' ends."""
+    key, row, level_start, frame = cells.key, cells.row, cells.level_start, cells.frame[0]
+    reach_m = ends.widest_m + margin_m
     base_m = max(
-        reach_m + min(fastest_ms, FAST_MS) * horizon_s,
-        (reach_m + fastest_ms * horizon_s) / (1 << (LEVELS - 1)),
-        extent_m / _MOST_CELLS,
+        reach_m + min(ends.fastest_ms, FAST_MS) * horizon_s,
+        (reach_m + ends.fastest_ms * horizon_s) / (1 << (LEVELS - 1)),
+        ends.extent_m / _MOST_CELLS,
     )
     # one empty cell on each side, so that a neighbour's key is never that of a cell at the other end
-    side = int(extent_m / base_m) + 3
-    frame[STRIDE_Y], frame[STRIDE_X], frame[STRIDE_LEVEL] = side, side * side, side * side * side
+    side = int(ends.extent_m / base_m) + 3
+    frame.stride_y, frame.stride_x, frame.stride_level = side, side * side, side * side * side
     level_start[:] = 0
     for i in range(n):
-        speed_ms = math.sqrt(state[i, 3] ** 2 + state[i, 4] ** 2 + state[i, 5] ** 2)
+        a = state[i]
+        speed_ms = math.sqrt(a.vx_ms**2 + a.vy_ms**2 + a.vz_ms**2)
         wanted_m = reach_m + speed_ms * horizon_s
         level, width_m = 0, base_m
         while width_m < wanted_m and level < LEVELS - 1:
             level += 1
             width_m *= 2.0
-        x = int((state[i, 0] - low[0]) / width_m) + 1
-        y = int((state[i, 1] - low[1]) / width_m) + 1
-        z = int((state[i, 2] - low[2]) / width_m) + 1
-        key[i] = level * frame[STRIDE_LEVEL] + x * frame[STRIDE_X] + y * frame[STRIDE_Y] + z
+        x = int((a.x_m - ends.low_x_m) / width_m) + 1
+        y = int((a.y_m - ends.low_y_m) / width_m) + 1
+        z = int((a.z_m - ends.low_z_m) / width_m) + 1
+        key[i] = level * frame.stride_level + x * frame.stride_x + y * frame.stride_y + z
         row[i] = i
         level_start[level + 1] += 1
     for level in range(LEVELS):
@@ -130,21 +162,20 @@ def first_at_least(key: I8, lo: int, hi: int, wanted: int) -> int:
 
 
 @njit(cache=True)
-def begin_level(start: int, pointer: I8) -> None:
+def begin_level(level: int, cells: Cells) -> None:
     """Set the pointers of `neighbours` to the start of a level."""
-    pointer[:] = start
+    cells.pointer[:] = cells.level_start[level]
 
 
 @njit(cache=True)
-def neighbours(
-    at: int, end: int, level: int, key: I8, frame: I8, level_start: I8, pointer: I8, run: I8
-) -> tuple[int, int]:
+def neighbours(at: int, end: int, level: int, cells: Cells) -> tuple[int, int]:
     """Where the partners of one cell's aircraft are, for the cell that is rows at … end-1.
 
     Fills `run` with (from, to) rows and returns how many there are and where the run ends that begins with the cell
     itself and goes on with the one above it. Cells of a level must come in order.
     """
-    cell, stop = key[at], level_start[level + 1]
+    key, pointer, run, frame = cells.key, cells.pointer, cells.run, cells.frame[0]
+    cell, stop = key[at], cells.level_start[level + 1]
     above = max(pointer[0], end)
     while above < stop and key[above] <= cell + 1:
         above += 1
@@ -152,7 +183,7 @@ def neighbours(
     count = 0
     for k in range(_COLUMNS):
         # +y; then +x with y-1, y, y+1
-        middle = cell + (frame[STRIDE_Y] if k == 0 else frame[STRIDE_X] + (k - 2) * frame[STRIDE_Y])
+        middle = cell + (frame.stride_y if k == 0 else frame.stride_x + (k - 2) * frame.stride_y)
         lo = pointer[1 + 2 * k]
         while lo < stop and key[lo] < middle - 1:
             lo += 1
@@ -164,11 +195,9 @@ def neighbours(
             run[count, 0], run[count, 1] = lo, hi
             count += 1
     for coarse in range(level + 1, LEVELS):
-        lo, hi = level_start[coarse], level_start[coarse + 1]
+        lo, hi = cells.level_start[coarse], cells.level_start[coarse + 1]
         if hi - lo > _FEW:
-            count = _coarse_runs(
-                cell - level * frame[STRIDE_LEVEL], coarse - level, coarse, key, frame, lo, hi, run, count
-            )
+            count = _coarse_runs(cell - level * frame.stride_level, coarse - level, coarse, cells, count)
         elif lo < hi:
             run[count, 0], run[count, 1] = lo, hi
             count += 1
@@ -176,16 +205,16 @@ def neighbours(
 
 
 @njit(cache=True)
-def _coarse_runs(
-    cell: int, doublings: int, coarse: int, key: I8, frame: I8, lo: int, hi: int, run: I8, count: int
-) -> int:  # fmt: skip
+def _coarse_runs(cell: int, doublings: int, coarse: int, cells: Cells, count: int) -> int:
     """Add the nine columns of a coarser level that touch a cell (its key without the level)."""
-    x, y, z = cell // frame[STRIDE_X], cell % frame[STRIDE_X] // frame[STRIDE_Y], cell % frame[STRIDE_Y]
+    key, run, frame = cells.key, cells.run, cells.frame[0]
+    lo, hi = cells.level_start[coarse], cells.level_start[coarse + 1]
+    x, y, z = cell // frame.stride_x, cell % frame.stride_x // frame.stride_y, cell % frame.stride_y
     x, y, z = ((x - 1) >> doublings) + 1, ((y - 1) >> doublings) + 1, ((z - 1) >> doublings) + 1
-    middle = coarse * frame[STRIDE_LEVEL] + x * frame[STRIDE_X] + y * frame[STRIDE_Y] + z
+    middle = coarse * frame.stride_level + x * frame.stride_x + y * frame.stride_y + z
     for dx in range(-1, 2):
         for dy in range(-1, 2):
-            wanted = middle + dx * frame[STRIDE_X] + dy * frame[STRIDE_Y]
+            wanted = middle + dx * frame.stride_x + dy * frame.stride_y
             first = first_at_least(key, lo, hi, wanted - 1)
             last = first
             while last < hi and key[last] <= wanted + 1:
@@ -197,30 +226,29 @@ def _coarse_runs(
 
 
 class Grid:
-    """Work arrays for up to `capacity` aircraft. After `build`, `key` and `row` are sorted by key."""
+    """Work arrays for up to `capacity` aircraft. After `build`, `cells` are sorted by key."""
 
     def __init__(self, capacity: int) -> None:
-        self.key: I8 = np.empty(capacity, np.int64)
-        self.row: I4 = np.empty(capacity, np.int32)
-        self._other_key: I8 = np.empty(capacity, np.int64)
-        self._other_row: I4 = np.empty(capacity, np.int32)
+        self._key = np.empty(capacity, np.int64), np.empty(capacity, np.int64)
+        self._row = np.empty(capacity, np.int32), np.empty(capacity, np.int32)
         self._counts: I8 = np.empty((1 << _DIGIT_BITS) + 1, np.int64)
-        self._low: F8 = np.empty(3)
-        self.level_start: I8 = np.empty(LEVELS + 1, np.int64)
-        self.frame: I8 = np.empty(FRAME, np.int64)
-        self.pointer: I8 = np.empty(1 + 2 * _COLUMNS, np.int64)
-        self.run: NDArray[np.int64] = np.empty((RUNS, 2), np.int64)
+        self.cells = Cells(
+            self._key[0],
+            self._row[0],
+            np.empty(LEVELS + 1, np.int64),
+            blank(Frame, 1),
+            np.empty(1 + 2 * _COLUMNS, np.int64),
+            np.empty((RUNS, 2), np.int64),
+        )
 
     def build(
-        self, n: int, state: F8, horizon_s: float, separation_m: float, vertical_ft: float, margin_m: float
+        self, n: int, state: NDArray[Any], horizon_s: float, separation_m: float, vertical_ft: float, margin_m: float
     ) -> tuple[float, float]:
         """Sort n > 0 aircraft into cells; returns the widest and the highest minimum among them."""
-        fastest_ms, widest_m, highest_ft, extent_m = extremes(n, separation_m, vertical_ft, state, self._low)
-        assign(
-            n, state, self._low, horizon_s, widest_m + margin_m, fastest_ms, extent_m,
-            self.key, self.row, self.level_start, self.frame,
-        )  # fmt: skip
-        if sort_by_key(n, self.key, self.row, self._other_key, self._other_row, self._counts):
-            self.key, self._other_key = self._other_key, self.key
-            self.row, self._other_row = self._other_row, self.row
-        return widest_m, highest_ft
+        (key, other_key), (row, other_row) = self._key, self._row
+        self.cells = self.cells._replace(key=key, row=row)
+        ends = extremes(n, separation_m, vertical_ft, state)
+        assign(n, state, ends, horizon_s, margin_m, self.cells)
+        if sort_by_key(n, key, row, other_key, other_row, self._counts):
+            self.cells = self.cells._replace(key=other_key, row=other_row)
+        return ends.widest_m, ends.highest_ft

@@ -19,19 +19,12 @@ measured, see docs/detectors/conflict.md.
 from __future__ import annotations
 
 import math
+from typing import Any, NamedTuple
 
-from watchkeeper.detectors.kernels.approach import (
-    ALT_FT,
-    CLIMB_FTS,
-    LEVEL_S,
-    ON_LIMIT_FT,
-    ON_LIMIT_M,
-    SEPARATION_M,
-    VERTICAL_FT,
-    altitude_gap,
-    travel,
-)
-from watchkeeper.streams.batch import F8, I4
+from numpy.typing import NDArray
+
+from watchkeeper.detectors.kernels.approach import ON_LIMIT_FT, ON_LIMIT_M, State, altitude_gap, travel
+from watchkeeper.streams.batch import I4
 from watchkeeper.streams.geo import WGS84_E2
 from watchkeeper.streams.kernels import njit
 
@@ -46,9 +39,31 @@ CAPTURE_S, CAPTURE_FT = 5.0, 200.0
 _FAR_STD = 3.0
 _D = 1.0 / (1.0 - WGS84_E2)
 
-# Columns of a motion: what an aircraft does beyond its state.
-TURN_RADS, AGE_S, FREE = range(3)
-MOTION = 3
+
+class Motion:
+    """What an aircraft does beyond its state (streams/records.py)."""
+
+    turn_rads: float
+    age_s: float
+    """Of its last report."""
+    free: bool
+    """It climbs or descends and nobody knows where that ends."""
+
+
+class Outlook(NamedTuple):
+    """How far ahead, and what people do meanwhile; see config/detectors/conflict.py."""
+
+    horizon_s: float
+    turn_hold_s: float
+    level_off: float
+    act_s: float
+
+
+class Needed(NamedTuple):
+    """The minima that hold for a pair."""
+
+    separation_m: float
+    vertical_ft: float
 
 
 @njit(cache=True, inline="always")
@@ -72,39 +87,39 @@ def _moved(vx: float, vy: float, turn_rads: float, hold_s: float, t_s: float) ->
 
 
 @njit(cache=True)
-def may_go_on(a: F8, b: F8, free_a: float, free_b: float, vertical_ft: float, level_off: float) -> float:
+def may_go_on(a: State, b: State, free_a: bool, free_b: bool, vertical_ft: float, level_off: float) -> float:
     """Probability that nobody stops the two from losing vertical separation by levelling off before."""
-    gap_ft = a[ALT_FT] - b[ALT_FT]
-    closing_fts = (b[CLIMB_FTS] - a[CLIMB_FTS]) if gap_ft > 0.0 else (a[CLIMB_FTS] - b[CLIMB_FTS])
+    gap_ft = a.alt_ft - b.alt_ft
+    closing_fts = (b.climb_fts - a.climb_fts) if gap_ft > 0.0 else (a.climb_fts - b.climb_fts)
     room_ft = abs(gap_ft) - vertical_ft
     if not (room_ft >= 0.0 and closing_fts > 0.0):
         return 1.0
     # only who closes in and whose plan is unknown may stop
-    mover_a = free_a * (-a[CLIMB_FTS] if gap_ft > 0.0 else a[CLIMB_FTS])
-    mover_b = free_b * (b[CLIMB_FTS] if gap_ft > 0.0 else -b[CLIMB_FTS])
+    mover_a = (-a.climb_fts if gap_ft > 0.0 else a.climb_fts) if free_a else 0.0
+    mover_b = (b.climb_fts if gap_ft > 0.0 else -b.climb_fts) if free_b else 0.0
     if max(mover_a, mover_b) <= 0.0:
         return 1.0
     return 1.0 - level_off * min(1.0, float(room_ft) / (CAPTURE_FT + CAPTURE_S * float(closing_fts)))
 
 
 @njit(cache=True, inline="always")
-def _climb_std(state: F8, t_s: float, aged_s: float) -> float:
+def _climb_std(state: State, t_s: float, aged_s: float) -> float:
     """Uncertainty of the climb in ft; who has levelled off where he was expected to is where he was expected."""
-    return CLIMB_SHARE * float(state[CLIMB_FTS]) * aged_s if t_s < state[LEVEL_S] else 0.0
+    return CLIMB_SHARE * float(state.climb_fts) * aged_s if t_s < state.level_s else 0.0
 
 
 @njit(cache=True)
 def chance(
-    a: F8, b: F8, motion_a: F8, motion_b: F8, horizon_s: float, separation_m: float, vertical_ft: float,
-    turn_hold_s: float, level_off: float, act_s: float,
-) -> tuple[float, float]:  # fmt: skip
+    a: State, b: State, motion_a: Motion, motion_b: Motion, needed: Needed, outlook: Outlook
+) -> tuple[float, float]:
     """Probability of a loss within the horizon, and when (s) it first is at least half as likely as at its worst.
 
     States as in kernels/approach.py. Symmetric in a and b.
     """
-    half = 0.5 * horizon_s
-    ax, ay, az, avx, avy, avz = travel(a[0], a[1], a[2], a[3], a[4], a[5], -half)
-    bx, by, bz, bvx, bvy, bvz = travel(b[0], b[1], b[2], b[3], b[4], b[5], -half)
+    separation_m, vertical_ft = needed.separation_m, needed.vertical_ft
+    half = 0.5 * outlook.horizon_s
+    ax, ay, az, avx, avy, avz = travel(a.x_m, a.y_m, a.z_m, a.vx_ms, a.vy_ms, a.vz_ms, -half)
+    bx, by, bz, bvx, bvy, bvz = travel(b.x_m, b.y_m, b.z_m, b.vx_ms, b.vy_ms, b.vz_ms, -half)
     # a plane that touches the Earth midway: up, east, north (at a pole any direction is east)
     ux, uy, uz = ax + bx, ay + by, _D * (az + bz)
     length = math.sqrt(ux * ux + uy * uy + uz * uz)
@@ -116,23 +131,23 @@ def chance(
     va_e, va_n = avx * ex + avy * ey, avx * nx + avy * ny + avz * nz
     vb_e, vb_n = bvx * ex + bvy * ey, bvx * nx + bvy * ny + bvz * nz
 
-    go_on = may_go_on(a, b, motion_a[FREE], motion_b[FREE], vertical_ft, level_off)
-    known = not math.isnan(a[ALT_FT] + b[ALT_FT])
-    turn_a, turn_b = TURN_M * abs(math.degrees(motion_a[TURN_RADS])), TURN_M * abs(math.degrees(motion_b[TURN_RADS]))
+    go_on = may_go_on(a, b, motion_a.free, motion_b.free, vertical_ft, outlook.level_off)
+    known = not math.isnan(a.alt_ft + b.alt_ft)
+    turn_a, turn_b = TURN_M * abs(math.degrees(motion_a.turn_rads)), TURN_M * abs(math.degrees(motion_b.turn_rads))
     best, best_t = 0.0, math.nan
-    for k in range(int(horizon_s / STEP_S) + 1):
+    for k in range(int(outlook.horizon_s / STEP_S) + 1):
         t = k * STEP_S
-        ta, tb = t + motion_a[AGE_S], t + motion_b[AGE_S]
+        ta, tb = t + motion_a.age_s, t + motion_b.age_s
         sa = PLACE_M + DRIFT_M * ta * ta + turn_a * max(0.0, ta - TURN_FROM_S)
         sb = PLACE_M + DRIFT_M * tb * tb + turn_b * max(0.0, tb - TURN_FROM_S)
         std_m = math.sqrt(sa * sa + sb * sb)
-        da_e, da_n = _moved(va_e, va_n, motion_a[TURN_RADS], turn_hold_s, t)
-        db_e, db_n = _moved(vb_e, vb_n, motion_b[TURN_RADS], turn_hold_s, t)
+        da_e, da_n = _moved(va_e, va_n, motion_a.turn_rads, outlook.turn_hold_s, t)
+        db_e, db_n = _moved(vb_e, vb_n, motion_b.turn_rads, outlook.turn_hold_s, t)
         x, y = x0 + da_e - db_e, y0 + da_n - db_n
         distance_m = math.sqrt(x * x + y * y)
         if distance_m > separation_m + _FAR_STD * std_m:
             continue
-        p = math.exp(-t / act_s) * _below((separation_m - ON_LIMIT_M - distance_m) / std_m)
+        p = math.exp(-t / outlook.act_s) * _below((separation_m - ON_LIMIT_M - distance_m) / std_m)
         if known:
             climb_a, climb_b = _climb_std(a, t, ta), _climb_std(b, t, tb)
             held_a, held_b = LEVEL_FT + LEVEL_DRIFT_FTS * ta, LEVEL_FT + LEVEL_DRIFT_FTS * tb
@@ -147,18 +162,18 @@ def chance(
 
 @njit(cache=True)
 def judge(
-    pair_a: I4, pair_b: I4, row_of: I4, state: F8, motion: F8, horizon_s: float, separation_m: float,
-    vertical_ft: float, turn_hold_s: float, level_off: float, act_s: float, probability: F8, when_s: F8,
-) -> None:  # fmt: skip
-    """`chance` for many pairs of slots; `row_of` maps a slot to its row in state and motion."""
-    for k in range(pair_a.size):
-        i, j = row_of[pair_a[k]], row_of[pair_b[k]]
+    pairs: NDArray[Any], row_of: I4, state: NDArray[Any], motion: NDArray[Any], general: Needed, outlook: Outlook
+) -> None:
+    """`chance` for many pairs of slots, into the pairs; `row_of` maps a slot to its row in state and motion."""
+    for k in range(pairs.size):
+        pair = pairs[k]
+        i, j = row_of[pair.a], row_of[pair.b]
         a, b = state[i], state[j]
-        near_m = larger(a[SEPARATION_M], b[SEPARATION_M], separation_m)
-        near_ft = larger(a[VERTICAL_FT], b[VERTICAL_FT], vertical_ft)
-        probability[k], when_s[k] = chance(
-            a, b, motion[i], motion[j], horizon_s, near_m, near_ft, turn_hold_s, level_off, act_s
+        needed = Needed(
+            larger(a.separation_m, b.separation_m, general.separation_m),
+            larger(a.vertical_ft, b.vertical_ft, general.vertical_ft),
         )
+        pair.probability, pair.when_s = chance(a, b, motion[i], motion[j], needed, outlook)
 
 
 @njit(cache=True, inline="always")

@@ -14,44 +14,34 @@ memory, and only pairs that pass touch the states themselves.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from watchkeeper.detectors.conflict.grid import LEVELS, Grid, begin_level, neighbours
+from watchkeeper.detectors.conflict.grid import LEVELS, Cells, Grid, begin_level, neighbours
+from watchkeeper.detectors.conflict.probability import larger
 from watchkeeper.detectors.kernels.approach import (
-    ALT_FT,
-    CLIMB_FTS,
-    LEVEL_S,
     ON_LIMIT_M,
-    SEPARATION_M,
-    STATE,
     STILL_MS,
-    TERMS,
-    VERTICAL_FT,
+    State,
     altitude_gap,
     approach,
+    scratch,
     vertical_window,
 )
 from watchkeeper.streams.batch import F8, I4, I8
 from watchkeeper.streams.geo import WGS84_A_M, WGS84_B_M
 from watchkeeper.streams.kernels import njit
-
-F4 = NDArray[np.float32]
+from watchkeeper.streams.records import Float4, Int4, blank
 
 # No normal section of the ellipsoid is bent more than the meridian at the equator.
 _BEND = 0.5 * WGS84_A_M / (WGS84_B_M * WGS84_B_M)
 # What float32 takes from an altitude band, and from the distance of two positions (a quarter metre per coordinate).
 _BAND_SLACK_FT, _PLACE_SLACK_M = 1.0, 2.0
 
-# Columns of a pair's result.
-TCPA_S, DCPA_M, T_IN_S, T_OUT_S, NOW_M, VSEP_FT, LOST = range(7)
-RESULT = 7
 
-
-@dataclass(frozen=True, slots=True)
-class Minima:
+class Minima(NamedTuple):
     """What counts as lost separation, and how far ahead.
 
     An aircraft whose state says otherwise has its own; of a pair the larger ones hold. Pairs that miss the minima by
@@ -65,25 +55,69 @@ class Minima:
     margin_ft: float = 0.0
 
 
+class Pair:
+    """Two aircraft that lose separation, or nearly do (streams/records.py)."""
+
+    a: Int4
+    b: Int4
+    """Slots."""
+    tcpa_s: float
+    dcpa_m: float
+    t_in_s: float
+    t_out_s: float
+    now_m: float
+    vsep_ft: float
+    """At closest approach."""
+    lost: bool
+    """Separation is lost now."""
+    probability: float
+    when_s: float
+    """Of a loss, and when; see probability.py."""
+
+
+class Course:
+    """Position and velocity of an aircraft, as the coarse test reads them."""
+
+    x_m: Float4
+    y_m: Float4
+    z_m: Float4
+    vx_ms: Float4
+    vy_ms: Float4
+    vz_ms: Float4
+
+
+class Band:
+    """The altitudes that an aircraft flies through within the horizon."""
+
+    low_ft: Float4
+    high_ft: Float4
+
+
+class Work(NamedTuple):
+    """What the search needs to work: courses and bands in the order of the cells, partners that passed, scratch."""
+
+    course: NDArray[Any]
+    band: NDArray[Any]
+    near: I4
+    gap: F8
+    pair: NDArray[Any]
+
+
 class Scan:
     """Work arrays for up to `capacity` aircraft, results for up to `max_pairs` pairs.
 
-    Fill `slot[:n]` and `state[:n]` (see kernels/approach.py), call `run(n, minima)`; rows 0 … found-1 of `pair_a`,
-    `pair_b` (values from `slot`) and `result` are the pairs. `overflow` counts those that found no room.
+    Fill `slot[:n]` and `state[:n]` (see kernels/approach.py), call `run(n, minima)`; rows 0 … found-1 of `pairs` are
+    what was found, with values from `slot`. `overflow` counts those that found no room.
     """
 
     def __init__(self, capacity: int, max_pairs: int) -> None:
         self.slot: I4 = np.empty(capacity, np.int32)
-        self.state: F8 = np.full((capacity, STATE), np.nan)
-        self.state[:, LEVEL_S] = np.inf
+        self.state: NDArray[Any] = blank(State, capacity)
         self._grid = Grid(capacity)
-        self._place: F4 = np.empty((capacity, 6), np.float32)
-        self._band: F4 = np.empty((capacity, 2), np.float32)
-        self._near: I4 = np.empty(capacity + 1, np.int32)
-        self._gap: F8 = np.empty((TERMS, 3))
-        self.pair_a: I4 = np.empty(max_pairs, np.int32)
-        self.pair_b: I4 = np.empty(max_pairs, np.int32)
-        self.result: F8 = np.empty((max_pairs, RESULT))
+        self._work = Work(
+            blank(Course, capacity), blank(Band, capacity), np.empty(capacity + 1, np.int32), scratch(), blank(Pair, 1)
+        )
+        self.pairs: NDArray[Any] = blank(Pair, max_pairs)
         self.overflow = 0
 
     def run(self, n: int, minima: Minima) -> int:
@@ -93,92 +127,97 @@ class Scan:
             return 0
         m, grid = minima, self._grid
         widest_m, highest_ft = grid.build(n, self.state, m.horizon_s, m.separation_m, m.vertical_ft, m.margin_m)
-        _lay_out(n, grid.row, self.state, m.horizon_s, self._place, self._band)
-        found = _search(
-            m.horizon_s, m.separation_m, m.vertical_ft, m.margin_m, m.margin_ft, widest_m, highest_ft,
-            grid.key, grid.row, grid.frame, grid.level_start, grid.pointer, grid.run,
-            self.slot, self.state, self._place, self._band, self._near, self._gap,
-            self.pair_a, self.pair_b, self.result,
-        )  # fmt: skip
-        stored = min(found, len(self.pair_a))
+        _lay_out(n, grid.cells.row, self.state, m.horizon_s, self._work)
+        found = _search(m, widest_m, highest_ft, grid.cells, self.slot, self.state, self._work, self.pairs)
+        stored = min(found, len(self.pairs))
         self.overflow = found - stored
         return stored
 
 
 @njit(cache=True)
-def _lay_out(n: int, row: I4, state: F8, horizon_s: float, place: F4, band: F4) -> None:
+def _lay_out(n: int, row: I4, state: NDArray[Any], horizon_s: float, work: Work) -> None:
     """Copy what the coarse tests need in the order of the cells: position, velocity, and the band flown through."""
     for at in range(n):
-        a = state[row[at]]
-        for c in range(6):
-            place[at, c] = a[c]
-        alt0_ft = a[ALT_FT]
-        alt1_ft = alt0_ft + a[CLIMB_FTS] * min(horizon_s, a[LEVEL_S])
+        a, course, band = state[row[at]], work.course[at], work.band[at]
+        course.x_m, course.y_m, course.z_m = a.x_m, a.y_m, a.z_m
+        course.vx_ms, course.vy_ms, course.vz_ms = a.vx_ms, a.vy_ms, a.vz_ms
+        alt0_ft = a.alt_ft
+        alt1_ft = alt0_ft + a.climb_fts * min(horizon_s, a.level_s)
         known = not math.isnan(alt0_ft)
-        band[at, 0] = min(alt0_ft, alt1_ft) if known else -math.inf
-        band[at, 1] = max(alt0_ft, alt1_ft) if known else math.inf
+        band.low_ft = min(alt0_ft, alt1_ft) if known else -math.inf
+        band.high_ft = max(alt0_ft, alt1_ft) if known else math.inf
 
 
 @njit(cache=True)
 def _search(
-    horizon_s: float, separation_m: float, vertical_ft: float, margin_m: float, margin_ft: float,
-    widest_m: float, highest_ft: float, key: I8, row: I4, frame: I8, level_start: I8, pointer: I8, run: I8,
-    slot: I4, state: F8, place: F4, band: F4, near: I4, gap: F8, pair_a: I4, pair_b: I4, result: F8,
+    minima: Minima, widest_m: float, highest_ft: float, cells: Cells, slot: I4, state: NDArray[Any], work: Work,
+    pairs: NDArray[Any],
 ) -> int:  # fmt: skip
     """Walk the cells, each aircraft against those after it in its cell and against the cells it touches."""
-    half = 0.5 * horizon_s
+    half = 0.5 * minima.horizon_s
     bend = _BEND * half * half
-    slack_m = margin_m + STILL_MS * horizon_s
-    coarse_m = widest_m + slack_m + _PLACE_SLACK_M
-    reach_ft = highest_ft + margin_ft + _BAND_SLACK_FT
+    coarse_m = widest_m + _slack_m(minima) + _PLACE_SLACK_M
+    reach_ft = highest_ft + minima.margin_ft + _BAND_SLACK_FT
+    key, row, level_start, near = cells.key, cells.row, cells.level_start, work.near
     found = 0
     for level in range(LEVELS):
-        begin_level(level_start[level], pointer)
+        begin_level(level, cells)
         at = level_start[level]
         while at < level_start[level + 1]:
             end = at + 1
             while end < level_start[level + 1] and key[end] == key[at]:
                 end += 1
-            runs, above = neighbours(at, end, level, key, frame, level_start, pointer, run)
+            runs, above = neighbours(at, end, level, cells)
             for i in range(at, end):
-                passed = _same_band(i, above, runs, run, band, reach_ft, near)
-                passed = _same_place(i, passed, place, half, coarse_m, bend, near)
+                passed = _same_band(i, above, runs, cells.run, work.band, reach_ft, near)
+                passed = _same_place(i, passed, work.course, half, coarse_m, bend, near)
                 for m in range(passed):
-                    found = _meet(
-                        row[i], row[near[m]], horizon_s, separation_m, vertical_ft, margin_m, margin_ft,
-                        slack_m, bend, slot, state, gap, pair_a, pair_b, result, found,
-                    )  # fmt: skip
+                    j = near[m]
+                    if not _meet(state[row[i]], state[row[j]], minima, work):
+                        continue
+                    if found < pairs.size:
+                        pairs[found] = work.pair[0]
+                        pairs[found].a, pairs[found].b = slot[row[i]], slot[row[j]]
+                    found += 1
             at = end
     return found
 
 
 @njit(cache=True, inline="always")
-def _same_band(i: int, above: int, runs: int, run: I8, band: F4, reach_ft: float, near: I4) -> int:
+def _slack_m(minima: Minima) -> float:
+    """By how much a straight line may miss the separation minimum."""
+    return minima.margin_m + STILL_MS * minima.horizon_s
+
+
+@njit(cache=True, inline="always")
+def _same_band(i: int, above: int, runs: int, run: I8, band: NDArray[Any], reach_ft: float, near: I4) -> int:
     """The partners of i that come near its altitudes, into `near`; returns how many."""
-    floor_ft, ceiling_ft = np.float32(band[i, 0] - reach_ft), np.float32(band[i, 1] + reach_ft)
+    floor_ft, ceiling_ft = np.float32(band[i].low_ft - reach_ft), np.float32(band[i].high_ft + reach_ft)
     passed = 0
     # written without a branch: whether a row passes cannot be predicted
     for j in range(i + 1, above):
         near[passed] = j
-        passed += (band[j, 0] <= ceiling_ft) & (band[j, 1] >= floor_ft)
+        passed += (band[j].low_ft <= ceiling_ft) & (band[j].high_ft >= floor_ft)
     for k in range(runs):
         for j in range(run[k, 0], run[k, 1]):
             near[passed] = j
-            passed += (band[j, 0] <= ceiling_ft) & (band[j, 1] >= floor_ft)
+            passed += (band[j].low_ft <= ceiling_ft) & (band[j].high_ft >= floor_ft)
     return passed
 
 
 @njit(cache=True, inline="always")
-def _same_place(i: int, count: int, place: F4, half: float, coarse_m: float, bend: float, near: I4) -> int:
+def _same_place(i: int, count: int, course: NDArray[Any], half: float, coarse_m: float, bend: float, near: I4) -> int:
     """Keep of `near` those whose straight line passes that of i closely enough; returns how many."""
-    ax, ay, az = float(place[i, 0]), float(place[i, 1]), float(place[i, 2])
-    au, av, aw = float(place[i, 3]), float(place[i, 4]), float(place[i, 5])
+    a = course[i]
+    ax, ay, az = float(a.x_m), float(a.y_m), float(a.z_m)
+    au, av, aw = float(a.vx_ms), float(a.vy_ms), float(a.vz_ms)
     limit_m = coarse_m + bend * (au * au + av * av + aw * aw)
     passed = 0
     for m in range(count):
         j = near[m]
-        bu, bv, bw = float(place[j, 3]), float(place[j, 4]), float(place[j, 5])
-        x, y, z = ax - place[j, 0], ay - place[j, 1], az - place[j, 2]
+        b = course[j]
+        bu, bv, bw = float(b.vx_ms), float(b.vy_ms), float(b.vz_ms)
+        x, y, z = ax - float(b.x_m), ay - float(b.y_m), az - float(b.z_m)
         u, v, w = au - bu, av - bv, aw - bw
         xx, xu, uu = x * x + y * y + z * z, x * u + y * v + z * w, u * u + v * v + w * w
         t = min(max(-xu / (uu + 1e-9), -half), half)
@@ -189,39 +228,32 @@ def _same_place(i: int, count: int, place: F4, half: float, coarse_m: float, ben
 
 
 @njit(cache=True)
-def _meet(
-    i: int, j: int, horizon_s: float, separation_m: float, vertical_ft: float, margin_m: float, margin_ft: float,
-    slack_m: float, bend: float, slot: I4, state: F8, gap: F8, pair_a: I4, pair_b: I4, result: F8, found: int,
-) -> int:  # fmt: skip
-    """Judge a pair that may meet, by its own minima, and store it if it does; returns the new number of pairs."""
-    a, b = state[i], state[j]
-    separation_m = max(_or(a[SEPARATION_M], separation_m), _or(b[SEPARATION_M], separation_m))
-    vertical_ft = max(_or(a[VERTICAL_FT], vertical_ft), _or(b[VERTICAL_FT], vertical_ft))
-    w0, w1 = vertical_window(a, b, vertical_ft + margin_ft, horizon_s)
+def _meet(a: State, b: State, minima: Minima, work: Work) -> bool:
+    """Judge a pair that may meet, by its own minima; if it does, `work.pair` has how."""
+    separation_m = larger(a.separation_m, b.separation_m, minima.separation_m)
+    vertical_ft = larger(a.vertical_ft, b.vertical_ft, minima.vertical_ft)
+    horizon_s, margin_m = minima.horizon_s, minima.margin_m
+    w0, w1 = vertical_window(a, b, vertical_ft + minima.margin_ft, horizon_s)
     if w0 >= w1:
-        return found
+        return False
     # the straight line again, while vertically close
     half = 0.5 * horizon_s
-    x, y, z = a[0] - b[0], a[1] - b[1], a[2] - b[2]
-    u, v, w = a[3] - b[3], a[4] - b[4], a[5] - b[5]
+    bend = _BEND * half * half
+    x, y, z = a.x_m - b.x_m, a.y_m - b.y_m, a.z_m - b.z_m
+    u, v, w = a.vx_ms - b.vx_ms, a.vy_ms - b.vy_ms, a.vz_ms - b.vz_ms
     xx, xu, uu = x * x + y * y + z * z, x * u + y * v + z * w, u * u + v * v + w * w
-    a_v2, b_v2 = a[3] * a[3] + a[4] * a[4] + a[5] * a[5], b[3] * b[3] + b[4] * b[4] + b[5] * b[5]
-    limit_m = separation_m + slack_m + bend * (a_v2 + b_v2)
+    a_v2 = a.vx_ms * a.vx_ms + a.vy_ms * a.vy_ms + a.vz_ms * a.vz_ms
+    b_v2 = b.vx_ms * b.vx_ms + b.vy_ms * b.vy_ms + b.vz_ms * b.vz_ms
+    limit_m = separation_m + _slack_m(minima) + bend * (a_v2 + b_v2)
     t = min(max(-xu / uu if uu > 0.0 else 0.0, w0 - half), w1 - half)
     if xx + t * (2.0 * xu + t * uu) >= limit_m * limit_m:
-        return found
-    tcpa_s, dcpa_m, t_in, t_out, now_m = approach(a, b, horizon_s, separation_m, vertical_ft, gap)
-    if math.isnan(t_in) and (margin_m == 0.0 or dcpa_m >= separation_m + margin_m):
-        return found
-    if found < pair_a.size:
-        pair_a[found], pair_b[found] = slot[i], slot[j]
-        row = result[found]
-        row[TCPA_S], row[DCPA_M], row[T_IN_S], row[T_OUT_S], row[NOW_M] = tcpa_s, dcpa_m, t_in, t_out, now_m
-        row[VSEP_FT] = abs(altitude_gap(a, b, tcpa_s))
-        row[LOST] = 1.0 if t_in == 0.0 and now_m < separation_m - ON_LIMIT_M else 0.0
-    return found + 1
-
-
-@njit(cache=True, inline="always")
-def _or(value: float, default: float) -> float:
-    return default if math.isnan(value) else value
+        return False
+    way = approach(a, b, horizon_s, separation_m, vertical_ft, work.gap)
+    if math.isnan(way.t_in_s) and (margin_m == 0.0 or way.dcpa_m >= separation_m + margin_m):
+        return False
+    pair = work.pair[0]
+    pair.tcpa_s, pair.dcpa_m, pair.now_m = way.tcpa_s, way.dcpa_m, way.now_m
+    pair.t_in_s, pair.t_out_s = way.t_in_s, way.t_out_s
+    pair.vsep_ft = abs(altitude_gap(a, b, way.tcpa_s))
+    pair.lost = way.t_in_s == 0.0 and way.now_m < separation_m - ON_LIMIT_M
+    return True

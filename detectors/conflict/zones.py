@@ -16,28 +16,40 @@ less than 0.02 % at 2,000 NM. Chords know no poles and no antimeridian.
 from __future__ import annotations
 
 import math
+from typing import Any
 
-import numpy as np
+from numpy.typing import NDArray
 
 from watchkeeper.config.detectors.conflict import Zone
 from watchkeeper.config.section import columns
-from watchkeeper.streams.batch import F8
 from watchkeeper.streams.geo import NM_M, WGS84_A_M, WGS84_E2, WGS84_F, ecef
 from watchkeeper.streams.kernels import njit
-
-# Columns of the table: centre, squared chord of the radius, band, minima.
-X_M, Y_M, Z_M, CHORD2_M2, FLOOR_FT, CEILING_FT, SEPARATION_M, VERTICAL_FT = range(8)
-COLUMNS = 8
+from watchkeeper.streams.records import blank
 
 _RANGE = {setting.key: setting for setting in columns(Zone)}
 LOWEST_FT, HIGHEST_FT = _RANGE["floor_ft"].low, _RANGE["ceiling_ft"].high
+
+
+class Place:
+    """One zone (streams/records.py): its centre, the squared chord of its radius, its band and its minima."""
+
+    x_m: float
+    y_m: float
+    z_m: float
+    chord2_m2: float
+    floor_ft: float
+    ceiling_ft: float
+    separation_m: float
+    vertical_ft: float
 
 
 class Zones:
     """The zones of a configuration as a `table` for `minima_at`, one row each; without zones it has no rows."""
 
     def __init__(self, zones: tuple[Zone, ...]) -> None:
-        self.table: F8 = np.array([_row(zone) for zone in zones], dtype=np.float64).reshape(-1, COLUMNS)
+        self.table: NDArray[Any] = blank(Place, len(zones))
+        for i, zone in enumerate(zones):
+            self.table[i] = _row(zone)
 
 
 def _row(zone: Zone) -> tuple[float, ...]:
@@ -61,16 +73,17 @@ def _chord_m(lat_deg: float, radius_m: float) -> float:
 
 
 @njit(cache=True)
-def minima_at(lat_deg: float, lon_deg: float, alt_ft: float, table: F8) -> tuple[float, float]:
+def minima_at(lat_deg: float, lon_deg: float, alt_ft: float, table: NDArray[Any]) -> tuple[float, float]:
     """Separation in metres and in feet that apply to an aircraft; NaN and NaN where no zone holds it."""
-    if table.shape[0] == 0:
+    if table.size == 0:
         return math.nan, math.nan
     x_m, y_m, z_m = ecef(lat_deg, lon_deg)
-    for i in range(table.shape[0]):
-        floor_ft, ceiling_ft = table[i, FLOOR_FT], table[i, CEILING_FT]
-        if not (floor_ft <= alt_ft < ceiling_ft or (floor_ft == -math.inf and ceiling_ft == math.inf)):
+    for i in range(table.size):
+        zone = table[i]
+        everywhere = zone.floor_ft == -math.inf and zone.ceiling_ft == math.inf
+        if not (zone.floor_ft <= alt_ft < zone.ceiling_ft or everywhere):
             continue
-        dx_m, dy_m, dz_m = x_m - table[i, X_M], y_m - table[i, Y_M], z_m - table[i, Z_M]
-        if dx_m * dx_m + dy_m * dy_m + dz_m * dz_m <= table[i, CHORD2_M2]:
-            return table[i, SEPARATION_M], table[i, VERTICAL_FT]
+        dx_m, dy_m, dz_m = x_m - zone.x_m, y_m - zone.y_m, z_m - zone.z_m
+        if dx_m * dx_m + dy_m * dy_m + dz_m * dz_m <= zone.chord2_m2:
+            return zone.separation_m, zone.vertical_ft
     return math.nan, math.nan

@@ -16,30 +16,62 @@ the gauges are those of all steps so far, by the same windows and matching.
 from __future__ import annotations
 
 import math
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from watchkeeper.config.schema import Config
 from watchkeeper.detectors.base import Evidence, Window, full
 from watchkeeper.detectors.declaration import Declaration
 from watchkeeper.detectors.fleet.fleet import Fleet
 from watchkeeper.detectors.intent.declaration import DECLARATION
-from watchkeeper.detectors.intent.steps import MEMORY, Present
+from watchkeeper.detectors.intent.steps import Present, Waypoint
 from watchkeeper.detectors.intent.tally import Tally
-from watchkeeper.detectors.kernels.pairs import conflicting, look, navigation, significant, threat_m
+from watchkeeper.detectors.kernels.pairs import Nearest, Reach, conflicting, look, navigation, significant, threat_m
 from watchkeeper.detectors.kernels.windows import TRUTH_MARGIN_S, WindowRule, rule_for
-from watchkeeper.streams.batch import F8, I4, I8, Bool
+from watchkeeper.streams.batch import I4, I8
 from watchkeeper.streams.geo import NM_M
 from watchkeeper.streams.kernels import njit
 from watchkeeper.streams.messages import Kind
+from watchkeeper.streams.records import blank, take_over
 
 CAUSES = ("ghost", "missed")
 _GHOST, _MISSED = 1, 2
 SCORE_MAX = 1000.0
-# Memory per slot: in conflict since when and until when, when a deliberate command was last given, the last cause.
-_SINCE, _CONFLICT_T, _ACTED_T, _CAUSE = range(4)
-_HISTORY = 4
+
+
+class History:
+    """What is remembered of a slot (streams/records.py)."""
+
+    since_t: float = math.nan
+    """In conflict since when,"""
+    conflict_t: float = math.nan
+    """until when,"""
+    acted_t: float = math.nan
+    """when a deliberate command was last given,"""
+    cause: int = 0
+    """and the last cause."""
+
+
+class Verdict:
+    """What is found of a vehicle at one step."""
+
+    score: float
+    bits: int
+    lasts_s: float
+    """How long it has been in conflict."""
+
+
+class Rules(NamedTuple):
+    """Thresholds as the kernel takes them; see config/detectors/intent.py."""
+
+    separation_m: float
+    threat_m: float
+    min_turn_deg: float
+    min_faster_kt: float
+    response_s: float
+    needs_threat: bool
 
 
 class Intent:
@@ -53,8 +85,8 @@ class Intent:
         self._step = 0
         self._step_t = -math.inf
         self._present: Present | None = None
-        self._way: F8 = np.full((fleet.capacity, MEMORY), np.nan)
-        self._history: F8 = np.full((fleet.capacity, _HISTORY), np.nan)
+        self._waypoints: NDArray[Any] = blank(Waypoint, fleet.capacity)
+        self._history: NDArray[Any] = blank(History, fleet.capacity)
         self._ghosts = self._missed = self._controlled = 0
         self._tally = Tally(WindowRule())
         self.retune(config)
@@ -62,7 +94,15 @@ class Intent:
     def retune(self, config: Config) -> None:
         """Take new thresholds; the tally goes on with the new rule."""
         c = self._config = config.detectors.intent
-        self._minima = config.detectors.conflict
+        m = self._minima = config.detectors.conflict
+        self._rules = Rules(
+            m.separation_nm * NM_M,
+            threat_m(m.separation_nm),
+            c.turn_deg,
+            c.speed_kt,
+            c.response_s,
+            c.ghost_needs_threat,
+        )
         self._tally.rule = rule_for(
             c.step_s, n=c.alert_n, m=c.alert_m, lag_pre=c.lag_steps, lag_post=c.lag_steps, iou=c.iou
         )
@@ -87,39 +127,30 @@ class Intent:
         return self._judge(t, since_t)
 
     def _judge(self, t: float, since_t: float) -> list[Evidence]:
-        c, m, here = self._config, self._minima, self._present
+        m, here = self._minima, self._present
         assert here is not None
-        here.gather(self._fleet, t, since_t, m.max_age_s, self._way)
-        n = here.n
-        dcpa_m, tcpa_s, other = np.full(n, math.inf), np.full(n, math.nan), np.full(n, -1, np.int64)
-        reach_m = threat_m(m.separation_nm) + 2.0 * m.horizon_s * float(here.speed_ms[:n].max(initial=0.0))
-        look(
-            here.flying(), here.state, here.alt_ft, here.controlled, m.horizon_s, m.vertical_ft, reach_m,
-            dcpa_m, tcpa_s, other,
-        )  # fmt: skip
-        score, bits, lasts_s = np.zeros(n), np.zeros(n, np.int64), np.zeros(n)
-        conflict, acting = _verdicts(
-            t, n, here.slot, here.turn_deg, here.faster_kt, here.heading_deg, here.towards_deg, here.arrived,
-            dcpa_m, other, m.separation_nm * NM_M, threat_m(m.separation_nm), c.turn_deg, c.speed_kt, c.response_s,
-            c.ghost_needs_threat, self._history, score, bits, lasts_s,
-        )  # fmt: skip
+        here.gather(self._fleet, t, since_t, m.max_age_s, self._waypoints)
+        vehicles, nearest, verdicts = here.rows, blank(Nearest, here.n), blank(Verdict, here.n)
+        apart_m = self._rules.threat_m + 2.0 * m.horizon_s * float(vehicles["speed_ms"].max(initial=0.0))
+        controlled = np.ascontiguousarray(vehicles["controlled"])
+        look(here.flying(), here.state, controlled, Reach(m.horizon_s, m.vertical_ft, apart_m), nearest)
+        conflict, acting = _verdicts(t, vehicles, nearest, self._rules, self._history, verdicts)
         self._tally.add(bool(conflict), bool(acting))
-        rows = np.flatnonzero(here.controlled[:n])
+        rows = np.flatnonzero(controlled)
         self._controlled = len(rows)
-        self._ghosts, self._missed = (int(np.count_nonzero(bits[rows] & bit)) for bit in (_GHOST, _MISSED))
-        return [self._evidence(t, rows, dcpa_m, tcpa_s, other, score, bits, lasts_s)]
+        self._ghosts, self._missed = (int(np.count_nonzero(verdicts["bits"][rows] & bit)) for bit in (_GHOST, _MISSED))
+        return [self._evidence(t, rows, nearest, verdicts)]
 
-    def _evidence(
-        self, t: float, rows: I8, dcpa_m: F8, tcpa_s: F8, other: I8, score: F8, bits: I8, lasts_s: F8
-    ) -> Evidence:
+    def _evidence(self, t: float, rows: I8, nearest: NDArray[Any], verdicts: NDArray[Any]) -> Evidence:
         here, n = self._present, len(rows)
         assert here is not None
-        slot = here.slot[rows]
+        vehicles, other = here.rows, nearest["other"]
+        slot, score, bits = vehicles["slot"][rows], verdicts["score"], verdicts["bits"]
         details: list[dict[str, Any]] = [{}] * n
         for i in np.flatnonzero((bits[rows] > 0) & (other[rows] >= 0)).tolist():
-            details[i] = {"with": self._fleet.ids[here.slot[other[rows[i]]]]}
-        before = np.nan_to_num(self._history[slot, _CAUSE])
-        cause = self._history[slot, _CAUSE] = np.where(bits[rows] > 0, bits[rows], before)
+            details[i] = {"with": self._fleet.ids[vehicles["slot"][other[rows[i]]]]}
+        before = self._history["cause"][slot]
+        cause = self._history["cause"][slot] = np.where(bits[rows] > 0, bits[rows], before)
         return Evidence(
             "intent",
             slot,
@@ -129,11 +160,11 @@ class Intent:
             threshold=full(n, 1.0),
             severity=np.where(cause == _MISSED, 2, 1).astype(np.uint8),
             numbers={
-                "heading_delta_deg": here.turn_deg[rows],
-                "speed_delta_kt": here.faster_kt[rows],
-                "dcpa_nm": dcpa_m[rows] / NM_M,
-                "tcpa_s": tcpa_s[rows],
-                "in_conflict_s": lasts_s[rows],
+                "heading_delta_deg": vehicles["turn_deg"][rows],
+                "speed_delta_kt": vehicles["faster_kt"][rows],
+                "dcpa_nm": nearest["dcpa_m"][rows] / NM_M,
+                "tcpa_s": nearest["tcpa_s"][rows],
+                "in_conflict_s": verdicts["lasts_s"][rows],
             },
             causes=CAUSES,
             cause_bits=bits[rows],
@@ -143,8 +174,8 @@ class Intent:
 
     def forget(self, slots: I4) -> None:
         """Clear the state of these slots; the tally is about the controller and stays."""
-        self._way[slots] = np.nan
-        self._history[slots] = np.nan
+        self._waypoints[slots] = blank(Waypoint, 1)
+        self._history[slots] = blank(History, 1)
 
     def gauges(self) -> dict[str, float]:
         """Vehicles under control, ghosts and missed at the last step, and the tally."""
@@ -158,7 +189,7 @@ class Intent:
             "awake": self._awake,
             "step": self._step,
             "step_t": self._step_t,
-            "way": self._way[:n],
+            "waypoints": self._waypoints[:n],
             "history": self._history[:n],
             "tally": self._tally.snapshot(),
         }
@@ -168,46 +199,44 @@ class Intent:
         self._awake, self._step, self._step_t = state["awake"], state["step"], state["step_t"]
         if self._awake:
             self._present = Present(self._fleet.capacity)
-        for name, array in (("way", self._way), ("history", self._history)):
-            array[: len(state[name])] = state[name]
+        take_over(self._waypoints, state["waypoints"])
+        take_over(self._history, state["history"])
         self._tally.restore(state["tally"])
 
 
 @njit(cache=True)
 def _verdicts(
-    t: float, n: int, slot: I4, turn: F8, faster: F8, heading: F8, towards: F8, arrived: Bool,
-    dcpa_m: F8, other: I8, separation_m: float, threat: float, min_turn: float, min_faster: float, response_s: float,
-    needs_threat: bool, history: F8, score: F8, bits: I8, lasts_s: F8,
-) -> tuple[bool, bool]:  # fmt: skip
-    """Fill score, causes and time in conflict of each row; whether there is a conflict, and an action against one."""
+    t: float, vehicles: NDArray[Any], nearest: NDArray[Any], rules: Rules, history: NDArray[Any], verdicts: NDArray[Any]
+) -> tuple[bool, bool]:
+    """Fill the verdict of each row; whether there is a conflict, and an action against one."""
     any_conflict, any_acting = False, False
-    for i in range(n):
-        row = history[slot[i]]
-        size = max(abs(turn[i]) / min_turn, abs(faster[i]) / min_faster)
-        in_conflict = conflicting(dcpa_m[i], separation_m)
-        if in_conflict:
+    for i in range(vehicles.size):
+        vehicle, dcpa_m, verdict = vehicles[i], nearest[i].dcpa_m, verdicts[i]
+        past = history[vehicle.slot]
+        turn_deg, faster_kt = vehicle.turn_deg, vehicle.faster_kt
+        size = max(abs(turn_deg) / rules.min_turn_deg, abs(faster_kt) / rules.min_faster_kt)
+        if conflicting(dcpa_m, rules.separation_m):
             any_conflict = True
-            if not t - row[_CONFLICT_T] <= TRUTH_MARGIN_S:
-                row[_SINCE] = t
-            row[_CONFLICT_T] = t
-            lasts_s[i] = t - row[_SINCE]
-        if arrived[i] or not significant(turn[i], faster[i], min_turn, min_faster):
+            if not t - past.conflict_t <= TRUTH_MARGIN_S:
+                past.since_t = t
+            past.conflict_t = t
+            verdict.lasts_s = t - past.since_t
+        if vehicle.arrived or not significant(turn_deg, faster_kt, rules.min_turn_deg, rules.min_faster_kt):
             continue
-        if navigation(turn[i], heading[i], towards[i]):
+        if navigation(turn_deg, vehicle.heading_deg, vehicle.towards_deg):
             continue
-        row[_ACTED_T] = t
-        if dcpa_m[i] <= threat:
+        past.acted_t = t
+        if dcpa_m <= rules.threat_m:
             any_acting = True
-        if not t - row[_CONFLICT_T] <= TRUTH_MARGIN_S and (dcpa_m[i] <= threat or not needs_threat):
-            score[i], bits[i] = size, _GHOST
-    for i in range(n):
-        if not conflicting(dcpa_m[i], separation_m):
+        if not t - past.conflict_t <= TRUTH_MARGIN_S and (dcpa_m <= rules.threat_m or not rules.needs_threat):
+            verdict.score, verdict.bits = size, _GHOST
+    for i in range(vehicles.size):
+        if not conflicting(nearest[i].dcpa_m, rules.separation_m):
             continue
-        row = history[slot[i]]
-        from_t = row[_SINCE] - TRUTH_MARGIN_S
-        answered = row[_ACTED_T] >= from_t or history[slot[other[i]], _ACTED_T] >= from_t
-        if not answered:
-            score[i] = lasts_s[i] / response_s
-            if score[i] >= 1.0:
-                bits[i] = _MISSED
+        past, other, verdict = history[vehicles[i].slot], history[vehicles[nearest[i].other].slot], verdicts[i]
+        from_t = past.since_t - TRUTH_MARGIN_S
+        if not (past.acted_t >= from_t or other.acted_t >= from_t):
+            verdict.score = verdict.lasts_s / rules.response_s
+            if verdict.score >= 1.0:
+                verdict.bits = _MISSED
     return any_conflict, any_acting

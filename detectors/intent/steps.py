@@ -8,25 +8,61 @@ is the last one since the step before. The evaluation reads recordings by the sa
 from __future__ import annotations
 
 import math
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from watchkeeper.detectors.fleet.fleet import Fleet
-from watchkeeper.detectors.kernels.approach import STATE, state_of
+from watchkeeper.detectors.kernels.approach import State, state_of
 from watchkeeper.detectors.kernels.pairs import ARRIVED_NM, bearing_deg, haversine_nm
-from watchkeeper.streams.batch import F8, I4, I8, Bool
+from watchkeeper.streams.batch import F8, I8
 from watchkeeper.streams.geo import KT_MS, direct
 from watchkeeper.streams.kernels import njit
-from watchkeeper.streams.messages import COLUMN, Kind
+from watchkeeper.streams.messages import ACTION, ADSB, ROUTE, Kind
+from watchkeeper.streams.records import Int4, blank
 
-_LAT, _LON, _ALT, _GS, _TRK, _GROUND = (
-    COLUMN[Kind.ADSB][name] for name in ("lat", "lon", "alt_ft", "gs_kt", "trk_deg", "on_ground")
-)
-_TURN, _FASTER = (COLUMN[Kind.ACTION][name] for name in ("heading_delta_deg", "speed_delta_kt"))
-_WAY_LAT, _WAY_LON, _REACHED = (COLUMN[Kind.ROUTE][name] for name in ("lat", "lon", "reached"))
-# Columns of the memory per slot: the waypoint last seen, and whether the vehicle has arrived there.
-WAY_LAT, WAY_LON, ARRIVED = range(3)
-MEMORY = 3
+
+class Waypoint:
+    """What is remembered of a slot (streams/records.py): the waypoint last seen, and whether it has been reached."""
+
+    lat_deg: float = math.nan
+    lon_deg: float = math.nan
+    arrived: bool = False
+
+
+class Vehicle:
+    """A vehicle of one step, beside its state."""
+
+    slot: Int4
+    heading_deg: float
+    towards_deg: float
+    """Where its waypoint is; NaN: it has none."""
+    turn_deg: float
+    faster_kt: float
+    """The command of this step; NaN: none."""
+    speed_ms: float
+    controlled: bool
+    arrived: bool
+
+
+class Latest(NamedTuple):
+    """The newest values of the fleet and when they were measured, [field, slot]."""
+
+    adsb: F8
+    adsb_t: F8
+    action: F8
+    action_t: F8
+    route: F8
+    route_t: F8
+
+
+class Moment(NamedTuple):
+    """The time of a step, of the step before, and from when on reports count."""
+
+    t: float
+    since_t: float
+    oldest_t: float
 
 
 @njit(cache=True)
@@ -42,71 +78,66 @@ class Present:
 
     def __init__(self, capacity: int) -> None:
         self.n = 0
-        self.slot: I4 = np.zeros(capacity, np.int32)
-        self.state: F8 = np.zeros((capacity, STATE))
-        self.alt_ft: F8 = np.zeros(capacity)
-        self.heading_deg: F8 = np.zeros(capacity)
-        self.towards_deg: F8 = np.zeros(capacity)
-        self.turn_deg: F8 = np.zeros(capacity)
-        self.faster_kt: F8 = np.zeros(capacity)
-        self.speed_ms: F8 = np.zeros(capacity)
-        self.controlled: Bool = np.zeros(capacity, bool)
-        self.arrived: Bool = np.zeros(capacity, bool)
+        self._rows: NDArray[Any] = blank(Vehicle, capacity)
+        self.state: NDArray[Any] = blank(State, capacity)
 
-    def gather(self, fleet: Fleet, t: float, since_t: float, max_age_s: float, memory: F8) -> None:
+    @property
+    def rows(self) -> NDArray[Any]:
+        """The vehicles, one record each."""
+        return self._rows[: self.n]
+
+    def gather(self, fleet: Fleet, t: float, since_t: float, max_age_s: float, waypoints: NDArray[Any]) -> None:
         """Everybody who takes part at t, with commands newer than since_t."""
-        self.n = _gather(
-            t, since_t, max_age_s, fleet.high,
-            fleet.value[Kind.ADSB], fleet.value_t[Kind.ADSB], fleet.value[Kind.ACTION], fleet.value_t[Kind.ACTION],
-            fleet.value[Kind.ROUTE], fleet.value_t[Kind.ROUTE], memory,
-            self.slot, self.state, self.alt_ft, self.heading_deg, self.towards_deg, self.turn_deg, self.faster_kt,
-            self.speed_ms, self.controlled, self.arrived,
-        )  # fmt: skip
+        latest = Latest(
+            *(f[kind] for kind in (Kind.ADSB, Kind.ACTION, Kind.ROUTE) for f in (fleet.value, fleet.value_t))
+        )
+        moment = Moment(t, since_t, t - max_age_s)
+        self.n = _gather(moment, latest, waypoints[: fleet.high], self._rows, self.state)
 
     def flying(self) -> I8:
         """The rows that have not arrived, sorted by the third coordinate, as `look` wants them."""
-        rows = np.flatnonzero(~self.arrived[: self.n])
-        order: I8 = rows[np.argsort(self.state[rows, 2], kind="stable")]
+        rows = np.flatnonzero(~self.rows["arrived"])
+        order: I8 = rows[np.argsort(self.state["z_m"][rows], kind="stable")]
         return order
 
 
 @njit(cache=True)
-def _gather(
-    t: float, since_t: float, max_age_s: float, high: int,
-    adsb: F8, adsb_t: F8, action: F8, action_t: F8, route: F8, route_t: F8, memory: F8,
-    slot: I4, state: F8, alt_ft: F8, heading: F8, towards: F8, turn: F8, faster: F8,
-    speed_ms: F8, controlled: Bool, arrived: Bool,
-) -> int:  # fmt: skip
+def _gather(moment: Moment, latest: Latest, waypoints: NDArray[Any], rows: NDArray[Any], state: NDArray[Any]) -> int:
     n = 0
-    oldest = t - max_age_s
-    for s in range(high):
-        fresh = adsb_t[_LAT, s] >= oldest and adsb_t[_GS, s] >= oldest and adsb_t[_TRK, s] >= oldest
-        fresh = fresh and not (adsb_t[_GROUND, s] >= oldest and adsb[_GROUND, s] == 1.0)
+    t, oldest = moment.t, moment.oldest_t
+    adsb, adsb_t, route, route_t = latest.adsb, latest.adsb_t, latest.route, latest.route_t
+    for s in range(waypoints.size):
+        fresh = adsb_t[ADSB.lat, s] >= oldest and adsb_t[ADSB.gs_kt, s] >= oldest and adsb_t[ADSB.trk_deg, s] >= oldest
+        fresh = fresh and not (adsb_t[ADSB.on_ground, s] >= oldest and adsb[ADSB.on_ground, s] == 1.0)
         lat, lon, gs_ms, age_s = math.nan, math.nan, 0.0, 0.0
         heading_now = math.nan
         if fresh:
-            age_s, gs_ms = t - adsb_t[_LAT, s], adsb[_GS, s] * KT_MS
-            lat, lon, heading_now = direct(adsb[_LAT, s], adsb[_LON, s], adsb[_TRK, s], gs_ms * age_s)
-        way_lat, way_lon = route[_WAY_LAT, s], route[_WAY_LON, s]
-        has_way = route_t[_WAY_LAT, s] > -math.inf
+            age_s, gs_ms = t - adsb_t[ADSB.lat, s], adsb[ADSB.gs_kt, s] * KT_MS
+            lat, lon, heading_now = direct(adsb[ADSB.lat, s], adsb[ADSB.lon, s], adsb[ADSB.trk_deg, s], gs_ms * age_s)
+        waypoint = waypoints[s]
+        way_lat, way_lon = route[ROUTE.lat, s], route[ROUTE.lon, s]
+        has_way = route_t[ROUTE.lat, s] > -math.inf
         if has_way:
             # a flag counts if it came with the newest waypoint
-            reached = route[_REACHED, s] if route_t[_REACHED, s] == route_t[_WAY_LAT, s] else math.nan
+            reached = route[ROUTE.reached, s] if route_t[ROUTE.reached, s] == route_t[ROUTE.lat, s] else math.nan
             near = fresh and haversine_nm(lat, lon, way_lat, way_lon) <= ARRIVED_NM
-            same = way_lat == memory[s, WAY_LAT] and way_lon == memory[s, WAY_LON]
-            there = arrives(memory[s, ARRIVED] == 1.0, same, reached, near)
-            memory[s, WAY_LAT], memory[s, WAY_LON], memory[s, ARRIVED] = way_lat, way_lon, 1.0 if there else 0.0
+            same = way_lat == waypoint.lat_deg and way_lon == waypoint.lon_deg
+            waypoint.arrived = arrives(waypoint.arrived, same, reached, near)
+            waypoint.lat_deg, waypoint.lon_deg = way_lat, way_lon
         if not fresh:
             continue
-        slot[n] = s
+        row = rows[n]
+        row.slot = s
         state_of(lat, lon, heading_now, gs_ms, 0.0, state[n])
-        alt_ft[n] = adsb[_ALT, s] if adsb_t[_ALT, s] >= oldest else math.nan
-        heading[n], speed_ms[n] = heading_now, gs_ms
-        towards[n] = bearing_deg(lat, lon, way_lat, way_lon) if has_way else math.nan
-        commanded = action_t[_TURN, s] > since_t
-        turn[n] = action[_TURN, s] if commanded else math.nan
-        faster[n] = action[_FASTER, s] if commanded else math.nan
-        controlled[n] = has_way or action_t[_TURN, s] > -math.inf
-        arrived[n] = has_way and memory[s, ARRIVED] == 1.0
+        state[n].alt_ft = adsb[ADSB.alt_ft, s] if adsb_t[ADSB.alt_ft, s] >= oldest else math.nan
+        row.heading_deg, row.speed_ms = heading_now, gs_ms
+        row.towards_deg = bearing_deg(lat, lon, way_lat, way_lon) if has_way else math.nan
+        commanded_t = latest.action_t[ACTION.heading_delta_deg, s]
+        row.turn_deg = row.faster_kt = math.nan
+        if commanded_t > moment.since_t:
+            row.turn_deg = latest.action[ACTION.heading_delta_deg, s]
+            row.faster_kt = latest.action[ACTION.speed_delta_kt, s]
+        row.controlled = has_way or commanded_t > -math.inf
+        row.arrived = has_way and waypoint.arrived
         n += 1
     return n

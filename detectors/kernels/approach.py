@@ -9,14 +9,13 @@ poles or the antimeridian. Up to REACH_M from its centre the series is good to a
 cut into pieces. Horizontal distance is the geodesic one. Vertical motion is linear up to a level-off, and stays in
 feet.
 
-A state is eleven numbers: x, y, z [m] and vx, vy, vz [m/s] at the middle of the horizon; altitude [ft] (NaN: unknown,
-which separates from nobody) at the start of the horizon, climb [ft/s], and the seconds until it levels off (inf:
-never); and the minima that hold where the aircraft is, separation [m] and vertical [ft] (NaN: those of the scan).
+All of an aircraft is in a State.
 """
 
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
@@ -24,8 +23,7 @@ from watchkeeper.streams.batch import F8
 from watchkeeper.streams.geo import WGS84_A_M, WGS84_E2
 from watchkeeper.streams.kernels import njit
 
-STATE = 11
-ALT_FT, CLIMB_FTS, LEVEL_S, SEPARATION_M, VERTICAL_FT = range(6, 11)
+# Coefficients of the series: position, velocity, and the powers two to five of time.
 TERMS = 6
 
 # A distance this close to the limit is on the limit, and on the limit is separated. The millimetre is far above the
@@ -41,6 +39,35 @@ _DD = _D * (_D - 1.0)
 _A2 = WGS84_A_M * WGS84_A_M
 _3RD, _6TH, _12TH, _20TH = 1.0 / 3.0, 1.0 / 6.0, 1.0 / 12.0, 1.0 / 20.0
 _NEWTON = 40  # three or four are enough; more only guards against a loop that never ends
+
+
+class State:
+    """One aircraft (streams/records.py): position and velocity at the middle of the horizon, and its altitudes."""
+
+    x_m: float = math.nan
+    y_m: float = math.nan
+    z_m: float = math.nan
+    vx_ms: float = math.nan
+    vy_ms: float = math.nan
+    vz_ms: float = math.nan
+    alt_ft: float = math.nan
+    """At the start of the horizon; NaN: unknown, which separates from nobody."""
+    climb_fts: float = math.nan
+    level_s: float = math.inf
+    """Seconds until it levels off; inf: never."""
+    separation_m: float = math.nan
+    """The minima that hold where the aircraft is; NaN: those of the scan."""
+    vertical_ft: float = math.nan
+
+
+class Approach(NamedTuple):
+    """How two aircraft pass each other."""
+
+    tcpa_s: float
+    dcpa_m: float
+    t_in_s: float
+    t_out_s: float
+    now_m: float
 
 
 @njit(cache=True, inline="always")
@@ -88,13 +115,13 @@ def travel(
 
 
 @njit(cache=True)
-def _piece(a: F8, b: F8, dt_s: float, half_s: float, gap: F8) -> tuple[float, float]:
+def _piece(a: State, b: State, dt_s: float, half_s: float, gap: F8) -> tuple[float, float]:
     """Lay the series of a - b around dt_s after mid-horizon into gap[term, axis].
 
     Returns r.DDr at the pair's midpoint, and the relative ground speed half_s before the centre.
     """
-    ax, ay, az, avx, avy, avz = a[0], a[1], a[2], a[3], a[4], a[5]
-    bx, by, bz, bvx, bvy, bvz = b[0], b[1], b[2], b[3], b[4], b[5]
+    ax, ay, az, avx, avy, avz = a.x_m, a.y_m, a.z_m, a.vx_ms, a.vy_ms, a.vz_ms
+    bx, by, bz, bvx, bvy, bvz = b.x_m, b.y_m, b.z_m, b.vx_ms, b.vy_ms, b.vz_ms
     if dt_s != 0.0:
         ax, ay, az, avx, avy, avz = travel(ax, ay, az, avx, avy, avz, dt_s)
         bx, by, bz, bvx, bvy, bvz = travel(bx, by, bz, bvx, bvy, bvz, dt_s)
@@ -192,9 +219,9 @@ def _crossing(gap: F8, g: float, limit_m: float, outside: float, inside: float) 
 
 
 @njit(cache=True, inline="always")
-def altitude_gap(a: F8, b: F8, t_s: float) -> float:
+def altitude_gap(a: State, b: State, t_s: float) -> float:
     """How much higher a is than b after t_s seconds, in feet."""
-    return float(a[ALT_FT] - b[ALT_FT] + a[CLIMB_FTS] * min(t_s, a[LEVEL_S]) - b[CLIMB_FTS] * min(t_s, b[LEVEL_S]))
+    return float(a.alt_ft - b.alt_ft + a.climb_fts * min(t_s, a.level_s) - b.climb_fts * min(t_s, b.level_s))
 
 
 @njit(cache=True)
@@ -207,22 +234,22 @@ def _while_linear(dz_ft: float, climb_fts: float, limit_ft: float, t0: float, t1
 
 
 @njit(cache=True)
-def vertical_window(a: F8, b: F8, limit_ft: float, horizon_s: float) -> tuple[float, float]:
+def vertical_window(a: State, b: State, limit_ft: float, horizon_s: float) -> tuple[float, float]:
     """From when to when in [0, horizon] two aircraft are vertically too close; empty if the first is not smaller.
 
     If they part and meet again, because one levels off before the other, the time between counts as too close.
     """
     limit_ft -= ON_LIMIT_FT
-    dz_ft = a[ALT_FT] - b[ALT_FT]
-    turn1, turn2 = min(a[LEVEL_S], b[LEVEL_S]), max(a[LEVEL_S], b[LEVEL_S])
+    dz_ft = a.alt_ft - b.alt_ft
+    turn1, turn2 = min(a.level_s, b.level_s), max(a.level_s, b.level_s)
     if turn1 >= horizon_s or math.isnan(dz_ft):
-        return _while_linear(dz_ft, a[CLIMB_FTS] - b[CLIMB_FTS], limit_ft, 0.0, horizon_s)
+        return _while_linear(dz_ft, a.climb_fts - b.climb_fts, limit_ft, 0.0, horizon_s)
     first, last = horizon_s, 0.0
     t0 = 0.0
     for k in range(3):
         t1 = min(turn1 if k == 0 else turn2 if k == 1 else horizon_s, horizon_s)
         if t1 > t0:
-            climb_fts = (a[CLIMB_FTS] if t0 < a[LEVEL_S] else 0.0) - (b[CLIMB_FTS] if t0 < b[LEVEL_S] else 0.0)
+            climb_fts = (a.climb_fts if t0 < a.level_s else 0.0) - (b.climb_fts if t0 < b.level_s else 0.0)
             w0, w1 = _while_linear(altitude_gap(a, b, t0), climb_fts, limit_ft, t0, t1)
             if w0 < w1:
                 first, last = min(first, w0), w1
@@ -231,18 +258,16 @@ def vertical_window(a: F8, b: F8, limit_ft: float, horizon_s: float) -> tuple[fl
 
 
 @njit(cache=True)
-def approach(
-    a: F8, b: F8, horizon_s: float, separation_m: float, vertical_ft: float, gap: F8
-) -> tuple[float, float, float, float, float]:
-    """How two aircraft pass each other: tcpa_s, dcpa_m, t_in_s, t_out_s, distance now in m. `gap` is scratch [6, 3].
+def approach(a: State, b: State, horizon_s: float, separation_m: float, vertical_ft: float, gap: F8) -> Approach:
+    """How two aircraft pass each other. `gap` is scratch [6, 3].
 
     TCPA is the time of least horizontal distance in [0, horizon], DCPA that distance. t_in_s to t_out_s is the first
     time inside both minima within the horizon; both are NaN if there is none. It is symmetric in a and b.
     """
     limit_m = separation_m - ON_LIMIT_M
     w0, w1 = vertical_window(a, b, vertical_ft, horizon_s)
-    v2a = a[3] * a[3] + a[4] * a[4] + a[5] * a[5]
-    v2b = b[3] * b[3] + b[4] * b[4] + b[5] * b[5]
+    v2a = a.vx_ms * a.vx_ms + a.vy_ms * a.vy_ms + a.vz_ms * a.vz_ms
+    v2b = b.vx_ms * b.vx_ms + b.vy_ms * b.vy_ms + b.vz_ms * b.vz_ms
     pieces = 1 + int(math.sqrt(max(v2a, v2b)) * horizon_s / (2.0 * REACH_M))
     half = 0.5 * horizon_s / pieces
     tcpa_s, dcpa_m, now_m = 0.0, math.inf, 0.0
@@ -254,7 +279,7 @@ def approach(
             now_m, _ = _distance(gap, g, -half)
             if speed_ms < STILL_MS:
                 lost = now_m < limit_m and w0 < w1
-                return 0.0, now_m, w0 if lost else math.nan, w1 if lost else math.nan, now_m
+                return Approach(0.0, now_m, w0 if lost else math.nan, w1 if lost else math.nan, now_m)
         t = _nearest(gap, -half, half)
         distance_m, _ = _distance(gap, g, t)
         if distance_m < dcpa_m:
@@ -272,19 +297,19 @@ def approach(
             t_in = centre + (t0 if first_m < limit_m else _crossing(gap, g, limit_m, t0, t))
         left = last_m >= limit_m
         t_out = centre + (_crossing(gap, g, limit_m, t1, t) if left else t1)
-    return tcpa_s, dcpa_m, t_in, t_out, now_m
+    return Approach(tcpa_s, dcpa_m, t_in, t_out, now_m)
 
 
 @njit(cache=True)
-def state_of(lat_deg: float, lon_deg: float, trk_deg: float, gs_ms: float, ahead_s: float, out: F8) -> None:
-    """Fill the first six numbers of a state: the report's position and velocity, ahead_s seconds later."""
+def state_of(lat_deg: float, lon_deg: float, trk_deg: float, gs_ms: float, ahead_s: float, out: State) -> None:
+    """Fill position and velocity of a state: the report's position and velocity, ahead_s seconds later."""
     rad = math.pi / 180.0
     sin_lat, cos_lat = math.sin(lat_deg * rad), math.cos(lat_deg * rad)
     sin_lon, cos_lon = math.sin(lon_deg * rad), math.cos(lon_deg * rad)
     north, east = gs_ms * math.cos(trk_deg * rad), gs_ms * math.sin(trk_deg * rad)
     n_m = WGS84_A_M / math.sqrt(1.0 - WGS84_E2 * sin_lat * sin_lat)
     outward = -north * sin_lat  # along the meridian's radius, away from the axis
-    out[0], out[1], out[2], out[3], out[4], out[5] = travel(
+    out.x_m, out.y_m, out.z_m, out.vx_ms, out.vy_ms, out.vz_ms = travel(
         n_m * cos_lat * cos_lon, n_m * cos_lat * sin_lon, n_m * (1.0 - WGS84_E2) * sin_lat,
         outward * cos_lon - east * sin_lon, outward * sin_lon + east * cos_lon, north * cos_lat,
         ahead_s,

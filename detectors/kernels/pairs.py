@@ -12,13 +12,16 @@ Vertically a pair counts when its altitudes now differ by less than the minimum,
 from __future__ import annotations
 
 import math
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from watchkeeper.detectors.kernels.approach import ON_LIMIT_FT, ON_LIMIT_M, STILL_MS
-from watchkeeper.streams.batch import F8, I8, Bool
+from watchkeeper.detectors.kernels.approach import ON_LIMIT_FT, ON_LIMIT_M, STILL_MS, State
+from watchkeeper.streams.batch import I8, Bool
 from watchkeeper.streams.geo import NM_M, WGS84_E2
 from watchkeeper.streams.kernels import njit
+from watchkeeper.streams.records import blank
 
 # Mean radius of the Earth in nautical miles, for the distances that the metrics define by the haversine formula.
 EARTH_NM = 6_371_008.8 / NM_M
@@ -69,12 +72,12 @@ def navigation(turn_deg: float, heading_deg: float, towards_deg: float) -> bool:
 
 
 @njit(cache=True)
-def closest(a: F8, b: F8, horizon_s: float) -> tuple[float, float]:
-    """TCPA in s and DCPA in m of two states (see approach.py; the first six numbers count, as of now)."""
-    x, y, z = b[0] - a[0], b[1] - a[1], b[2] - a[2]
-    u, v, w = b[3] - a[3], b[4] - a[4], b[5] - a[5]
+def closest(a: State, b: State, horizon_s: float) -> tuple[float, float]:
+    """TCPA in s and DCPA in m of two states (see approach.py; position and velocity count, as of now)."""
+    x, y, z = b.x_m - a.x_m, b.y_m - a.y_m, b.z_m - a.z_m
+    u, v, w = b.vx_ms - a.vx_ms, b.vy_ms - a.vy_ms, b.vz_ms - a.vz_ms
     # outward normal of the ellipsoid midway; parts along it are no horizontal motion
-    nx, ny, nz = a[0] + b[0], a[1] + b[1], _D * (a[2] + b[2])
+    nx, ny, nz = a.x_m + b.x_m, a.y_m + b.y_m, _D * (a.z_m + b.z_m)
     n2 = nx * nx + ny * ny + nz * nz
     if n2 == 0.0:
         return 0.0, math.sqrt(x * x + y * y + z * z)  # on opposite sides of the Earth
@@ -96,31 +99,49 @@ def level(a_ft: float, b_ft: float, vertical_ft: float) -> bool:
     return not abs(a_ft - b_ft) >= vertical_ft - ON_LIMIT_FT
 
 
-@njit(cache=True)
-def look(
-    order: I8, state: F8, alt_ft: F8, controlled: Bool, horizon_s: float, vertical_ft: float, reach_m: float,
-    dcpa_m: F8, tcpa_s: F8, other: I8,
-) -> None:  # fmt: skip
-    """For each aircraft named in `order` its nearest approach to another: how near, when, and to whom (-1: to nobody).
+class Nearest:
+    """The nearest approach of an aircraft to another: how near, when, and to whom (-1: to nobody)."""
 
-    Pairs of which neither is controlled are nobody's business here. With `order` sorted by the third number of the
-    state, pairs whose that number differs by more than reach_m are passed over.
+    dcpa_m: float = math.inf
+    tcpa_s: float = math.nan
+    other: int = -1
+
+
+_NOBODY = blank(Nearest, 1)
+
+
+class Reach(NamedTuple):
+    """How far `look` looks: ahead, up or down, and along the third coordinate."""
+
+    horizon_s: float
+    vertical_ft: float
+    apart_m: float
+
+
+@njit(cache=True)
+def look(order: I8, state: NDArray[Any], controlled: Bool, reach: Reach, nearest: NDArray[Any]) -> None:
+    """For each aircraft named in `order` its nearest approach to another.
+
+    Pairs of which neither is controlled are nobody's business here. With `order` sorted by z, pairs whose z differ by
+    more than `reach.apart_m` are passed over.
     """
     for k in range(order.size):
-        dcpa_m[order[k]], tcpa_s[order[k]], other[order[k]] = math.inf, math.nan, -1
+        nearest[order[k]] = _NOBODY[0]
     for k in range(order.size):
         i = order[k]
+        a = state[i]
         for m in range(k + 1, order.size):
             j = order[m]
-            if state[j, 2] - state[i, 2] > reach_m:
+            b = state[j]
+            if b.z_m - a.z_m > reach.apart_m:
                 break
-            if not (controlled[i] or controlled[j]) or not level(alt_ft[i], alt_ft[j], vertical_ft):
+            if not (controlled[i] or controlled[j]) or not level(a.alt_ft, b.alt_ft, reach.vertical_ft):
                 continue
-            t, d = closest(state[i], state[j], horizon_s)
-            if d < dcpa_m[i]:
-                dcpa_m[i], tcpa_s[i], other[i] = d, t, j
-            if d < dcpa_m[j]:
-                dcpa_m[j], tcpa_s[j], other[j] = d, t, i
+            t, d = closest(a, b, reach.horizon_s)
+            if d < nearest[i].dcpa_m:
+                nearest[i].dcpa_m, nearest[i].tcpa_s, nearest[i].other = d, t, j
+            if d < nearest[j].dcpa_m:
+                nearest[j].dcpa_m, nearest[j].tcpa_s, nearest[j].other = d, t, i
 
 
 @njit(cache=True)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -64,10 +65,9 @@ def reward_parts(episode: Episode, series: Series, separation_nm: float, c: Coef
     parts = {name: np.zeros(e.lat.shape) for name in PARTS}
     last = len(e.t) - 1 - np.argmax(e.present[::-1], axis=0) if len(e.t) else np.zeros(len(e.ids), np.int64)
     lost = series.nearest_nm < separation_nm
-    _own_way(
-        e.lat, e.lon, e.heading_deg, e.way_lat, e.way_lon, collects,
-        c.progress_per_km * NM_M / 1000.0, c.drift_gain, c.drift_deadzone_deg, parts["progress"], parts["drift"],
-    )  # fmt: skip
+    gains = Gains(c.progress_per_km * NM_M / 1000.0, c.drift_gain, c.drift_deadzone_deg)
+    way = Way(e.lat, e.lon, e.heading_deg, e.way_lat, e.way_lon)
+    _own_way(way, collects, gains, parts["progress"], parts["drift"])
     _entries(lost, collects, c.violation_entry, parts["violate_entry"])
     inside = np.where(collects & lost, series.nearest_nm, separation_nm)
     deep = 1.0 + c.deep_boost * np.maximum(0.0, (c.deep_breach_nm - inside) / c.deep_breach_nm)
@@ -96,21 +96,37 @@ def _team(potential: F8, c: Coefficients) -> F8:
     return shaped
 
 
+class Way(NamedTuple):
+    """Where the agents are, where they head and where they should go, [step, agent]."""
+
+    lat: F8
+    lon: F8
+    heading_deg: F8
+    way_lat: F8
+    way_lon: F8
+
+
+class Gains(NamedTuple):
+    """What progress and drift are worth."""
+
+    per_nm: float
+    drift: float
+    deadzone_deg: float
+
+
 @njit(cache=True)
-def _own_way(
-    lat: F8, lon: F8, heading: F8, way_lat: F8, way_lon: F8, collects: Bool,
-    per_nm: float, gain: float, deadzone_deg: float, progress: F8, drift: F8,
-) -> None:  # fmt: skip
+def _own_way(way: Way, collects: Bool, gains: Gains, progress: F8, drift: F8) -> None:
+    lat, lon, way_lat, way_lon = way.lat, way.lon, way.way_lat, way.way_lon
     for a in range(lat.shape[1]):
         far_before = off_before = math.nan
         for k in range(lat.shape[0]):
             if not collects[k, a] or math.isnan(way_lat[k, a]):
                 continue
             far = haversine_nm(lat[k, a], lon[k, a], way_lat[k, a], way_lon[k, a])
-            off = drift_deg(heading[k, a], bearing_deg(lat[k, a], lon[k, a], way_lat[k, a], way_lon[k, a]))
+            off = drift_deg(way.heading_deg[k, a], bearing_deg(lat[k, a], lon[k, a], way_lat[k, a], way_lon[k, a]))
             if not math.isnan(far_before):
-                progress[k, a] = (far_before - far) * per_nm
-                drift[k, a] = gain * max(0.0, off_before - off - deadzone_deg)
+                progress[k, a] = (far_before - far) * gains.per_nm
+                drift[k, a] = gains.drift * max(0.0, off_before - off - gains.deadzone_deg)
             far_before, off_before = far, off
 
 

@@ -9,12 +9,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from watchkeeper.detectors.kernels.approach import STATE, state_of
+from watchkeeper.detectors.kernels.approach import State, state_of
 from watchkeeper.detectors.kernels.pairs import (
     EARTH_NM,
+    Nearest,
+    Reach,
     bearing_deg,
     conflicting,
     haversine_nm,
@@ -28,6 +32,7 @@ from watchkeeper.evaluation.conflicts.episode import Episode
 from watchkeeper.streams.batch import F8, Bool
 from watchkeeper.streams.geo import KT_MS, NM_M
 from watchkeeper.streams.kernels import njit
+from watchkeeper.streams.records import blank
 
 _RAD = math.pi / 180.0
 
@@ -66,9 +71,13 @@ def series_of(
     dcpa_nm, separation, level_nm = np.full((3, steps), np.inf)
     nearest = np.full((steps, agents), np.inf)
     _look_at_all(
-        e.lat, e.lon, e.alt_ft, e.heading_deg, e.speed_kt, e.turn_deg, e.faster_kt, e.way_lat, e.way_lon,
-        e.arrived, e.controlled, horizon_s, separation_nm * NM_M, vertical_ft, threat_m(separation_nm),
-        *action_thresh, conflict, dcpa_nm, intervening, acting_agent,
+        Flown(
+            e.lat, e.lon, e.alt_ft, e.heading_deg, e.speed_kt, e.turn_deg, e.faster_kt, e.way_lat, e.way_lon,
+            e.arrived, e.controlled,
+        ),
+        Reach(horizon_s, vertical_ft, math.inf),
+        Limits(separation_nm * NM_M, threat_m(separation_nm), *action_thresh),
+        Seen(conflict, dcpa_nm, intervening, acting_agent),
     )  # fmt: skip
     _separations(e.lat, e.lon, e.alt_ft, e.controlled, vertical_ft, separation, level_nm, nearest)
     np.any(acting_agent, axis=1, out=acting)
@@ -77,36 +86,74 @@ def series_of(
     )
 
 
+class Flown(NamedTuple):
+    """The columns of an episode that the kernel reads, [step, agent]."""
+
+    lat: F8
+    lon: F8
+    alt_ft: F8
+    heading_deg: F8
+    speed_kt: F8
+    turn_deg: F8
+    faster_kt: F8
+    way_lat: F8
+    way_lon: F8
+    arrived: Bool
+    controlled: Bool
+
+
+class Limits(NamedTuple):
+    """What is a conflict, what a threat, and what more than trimming."""
+
+    separation_m: float
+    threat_m: float
+    min_turn_deg: float
+    min_faster_kt: float
+
+
+class Seen(NamedTuple):
+    """The columns of a Series that the kernel fills."""
+
+    conflict: Bool
+    dcpa_nm: F8
+    intervening: Bool
+    acting_agent: Bool
+
+
+def _look_at_all(flown: Flown, reach: Reach, limits: Limits, seen: Seen) -> None:
+    agents = flown.lat.shape[1]
+    _look_with(flown, reach, limits, seen, blank(State, agents), blank(Nearest, agents))
+
+
 @njit(cache=True)
-def _look_at_all(
-    lat: F8, lon: F8, alt_ft: F8, heading: F8, speed_kt: F8, turn: F8, faster: F8, way_lat: F8, way_lon: F8,
-    arrived: Bool, controlled: Bool, horizon_s: float, separation_m: float, vertical_ft: float, threat: float,
-    min_turn: float, min_faster: float, conflict: Bool, least_nm: F8, intervening: Bool, acting: Bool,
-) -> None:  # fmt: skip
+def _look_with(
+    flown: Flown, reach: Reach, limits: Limits, seen: Seen, state: NDArray[Any], nearest: NDArray[Any]
+) -> None:
+    lat, lon, heading, turn, faster = flown.lat, flown.lon, flown.heading_deg, flown.turn_deg, flown.faster_kt
     steps, agents = lat.shape
-    state = np.zeros((agents, STATE))
     order = np.empty(agents, np.int64)
-    dcpa_m, tcpa_s, other = np.empty(agents), np.empty(agents), np.empty(agents, np.int64)
     for k in range(steps):
         n = 0
         for a in range(agents):
-            dcpa_m[a] = math.inf
-            if significant(turn[k, a], faster[k, a], min_turn, min_faster):
-                intervening[k] = True
-            if math.isnan(lat[k, a]) or arrived[k, a]:
+            if significant(turn[k, a], faster[k, a], limits.min_turn_deg, limits.min_faster_kt):
+                seen.intervening[k] = True
+            if math.isnan(lat[k, a]) or flown.arrived[k, a]:
                 continue
-            state_of(lat[k, a], lon[k, a], heading[k, a], speed_kt[k, a] * KT_MS, 0.0, state[a])
+            state_of(lat[k, a], lon[k, a], heading[k, a], flown.speed_kt[k, a] * KT_MS, 0.0, state[a])
+            state[a].alt_ft = flown.alt_ft[k, a]
             order[n] = a
             n += 1
-        look(order[:n], state, alt_ft[k], controlled[k], horizon_s, vertical_ft, math.inf, dcpa_m, tcpa_s, other)
+        look(order[:n], state, flown.controlled[k], reach, nearest)
         for m in range(n):
             a = order[m]
-            least_nm[k] = min(least_nm[k], dcpa_m[a] / NM_M)
-            if conflicting(dcpa_m[a], separation_m):
-                conflict[k] = True
-            if dcpa_m[a] <= threat and significant(turn[k, a], faster[k, a], min_turn, min_faster):
-                towards = bearing_deg(lat[k, a], lon[k, a], way_lat[k, a], way_lon[k, a])
-                acting[k, a] = not navigation(turn[k, a], heading[k, a], towards)
+            dcpa_m = nearest[a].dcpa_m
+            seen.dcpa_nm[k] = min(seen.dcpa_nm[k], dcpa_m / NM_M)
+            if conflicting(dcpa_m, limits.separation_m):
+                seen.conflict[k] = True
+            acts = significant(turn[k, a], faster[k, a], limits.min_turn_deg, limits.min_faster_kt)
+            if dcpa_m <= limits.threat_m and acts:
+                towards = bearing_deg(lat[k, a], lon[k, a], flown.way_lat[k, a], flown.way_lon[k, a])
+                seen.acting_agent[k, a] = not navigation(turn[k, a], heading[k, a], towards)
 
 
 @njit(cache=True)

@@ -28,7 +28,6 @@ from geographiclib.geodesic import Geodesic
 
 from watchkeeper.benchmarks.conflict_run import BlueSky, Options, Ours
 from watchkeeper.benchmarks.traffic import Traffic, hot_spot
-from watchkeeper.detectors.conflict.search import DCPA_M, TCPA_S
 from watchkeeper.streams.geo import KT_MS, NM_M
 
 pytest.importorskip("bluesky.traffic.asas.statebased", reason="needs the extra `bluesky`", exc_type=ImportError)
@@ -202,7 +201,7 @@ def test_closest_approach_differs_by_no_more_than_a_flat_earth_can():
         they.start()
         found = we.scan()
         pairs = zip(we.work.pair_a[:found].tolist(), we.work.pair_b[:found].tolist(), strict=True)
-        mine = dict(zip(pairs, we.work.result[:found, [TCPA_S, DCPA_M]].tolist(), strict=True))
+        mine = dict(zip(pairs, we.work.pairs[["tcpa_s", "dcpa_m"]][:found].tolist(), strict=True))
         names, _, _, _, _, _, dcpa_m, tcpa_s, _ = they.scan()  # each pair from both sides
         for (a, b), flat_m, flat_s in zip(names, dcpa_m.tolist(), tcpa_s.tolist(), strict=True):
             pair = int(a, 16), int(b, 16)

@@ -3,50 +3,51 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
-import numpy as np
 import pytest
 from geographiclib.geodesic import Geodesic
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from watchkeeper.detectors.conflict.probability import AGE_S, FREE, MOTION, TURN_RADS, chance, may_go_on
+from watchkeeper.detectors.conflict.probability import Motion, Needed, Outlook, chance, may_go_on
 from watchkeeper.detectors.kernels import approach as cpa
-from watchkeeper.streams.batch import F8
 from watchkeeper.streams.geo import KT_MS, NM_M
+from watchkeeper.streams.records import blank
 
 WGS84 = Geodesic.WGS84
-HORIZON_S, SEPARATION_M, VERTICAL_FT = 120.0, 5.0 * NM_M, 1000.0
+HORIZON_S, VERTICAL_FT = 120.0, 1000.0
+NEEDED = Needed(5.0 * NM_M, VERTICAL_FT)
 
 
 def aircraft(
     bearing: float, distance_nm: float, trk_deg: float, *, gs_kt: float = 400.0, alt_ft: float = 30_000.0,
     vs_fpm: float = 0.0, level_ft: float = math.nan, at: tuple[float, float] = (50.0, 8.0),
-) -> F8:  # fmt: skip
+) -> Any:  # fmt: skip
     """The state of an aircraft seen from a reference point."""
     here = WGS84.Direct(*at, bearing, distance_nm * NM_M)
-    out = np.full(cpa.STATE, np.nan)
+    out = blank(cpa.State, 1)[0]
     # the track is meant at the reference point: meridians converge
     turned = here["azi2"] - bearing
     cpa.state_of(here["lat2"], here["lon2"], trk_deg + turned, gs_kt * KT_MS, 0.5 * HORIZON_S, out)
-    out[cpa.ALT_FT], out[cpa.CLIMB_FTS] = alt_ft, vs_fpm / 60.0
-    out[cpa.LEVEL_S] = math.inf if math.isnan(level_ft) else (level_ft - alt_ft) / (vs_fpm / 60.0)
+    out["alt_ft"], out["climb_fts"] = alt_ft, vs_fpm / 60.0
+    out["level_s"] = math.inf if math.isnan(level_ft) else (level_ft - alt_ft) / (vs_fpm / 60.0)
     return out
 
 
-def motion(turn_dps: float = 0.0, age_s: float = 0.0, free: float = 0.0) -> F8:
-    out = np.zeros(MOTION)
-    out[TURN_RADS], out[AGE_S], out[FREE] = math.radians(turn_dps), age_s, free
+def motion(turn_dps: float = 0.0, age_s: float = 0.0, free: bool = False) -> Any:
+    out = blank(Motion, 1)[0]
+    out["turn_rads"], out["age_s"], out["free"] = math.radians(turn_dps), age_s, free
     return out
 
 
 def p(
-    a: F8, b: F8, ma: F8 | None = None, mb: F8 | None = None, *, level_off: float = 0.5, act_s: float = 1e6,
+    a: Any, b: Any, ma: Any = None, mb: Any = None, *, level_off: float = 0.5, act_s: float = 1e6,
     turn_hold_s: float = 20.0,
 ) -> float:  # fmt: skip
     still = motion()
     ma, mb = still if ma is None else ma, still if mb is None else mb
-    return chance(a, b, ma, mb, HORIZON_S, SEPARATION_M, VERTICAL_FT, turn_hold_s, level_off, act_s)[0]
+    return chance(a, b, ma, mb, NEEDED, Outlook(HORIZON_S, turn_hold_s, level_off, act_s))[0]
 
 
 def test_head_on_is_certain_and_parallel_is_impossible() -> None:
@@ -73,7 +74,7 @@ def test_it_is_symmetric_and_a_probability(data: st.DataObject) -> None:
         aircraft(draw(0, 360), draw(0, 20), draw(0, 360), alt_ft=30_000.0 + draw(-2000, 2000), vs_fpm=draw(-3000, 3000))
         for _ in range(2)
     )
-    ma, mb = (motion(draw(-3, 3), draw(0, 15), data.draw(st.sampled_from([0.0, 1.0]))) for _ in range(2))
+    ma, mb = (motion(draw(-3, 3), draw(0, 15), data.draw(st.booleans())) for _ in range(2))
     one, other = p(a, b, ma, mb), p(b, a, mb, ma)
     assert one == pytest.approx(other, abs=1e-9)
     assert 0.0 <= one <= 1.0
@@ -112,9 +113,9 @@ def test_who_may_still_level_off_is_believed_to_until_it_is_too_late() -> None:
     chances = []
     for room_ft in (3000.0, 1000.0, 300.0, 50.0):
         climbing = aircraft(0.0, 0.0, 0.0, alt_ft=29_000.0 - room_ft, vs_fpm=2000.0)
-        chances.append(may_go_on(level, climbing, 0.0, 1.0, VERTICAL_FT, 0.6))
-        assert may_go_on(climbing, level, 1.0, 0.0, VERTICAL_FT, 0.6) == chances[-1]
-        assert may_go_on(level, climbing, 1.0, 0.0, VERTICAL_FT, 0.6) == 1.0  # the level one cannot stop
+        chances.append(may_go_on(level, climbing, False, True, VERTICAL_FT, 0.6))
+        assert may_go_on(climbing, level, True, False, VERTICAL_FT, 0.6) == chances[-1]
+        assert may_go_on(level, climbing, True, False, VERTICAL_FT, 0.6) == 1.0  # the level one cannot stop
     assert chances == sorted(chances)
     assert (chances[0], chances[1]) == (pytest.approx(0.4), pytest.approx(0.4))
     assert chances[-1] > 0.85
@@ -129,5 +130,5 @@ def test_old_reports_and_far_losses_are_less_certain() -> None:
 
 def test_it_says_when() -> None:
     a, b = aircraft(0.0, 10.0, 180.0), aircraft(180.0, 10.0, 0.0)
-    _, when_s = chance(a, b, motion(), motion(), HORIZON_S, SEPARATION_M, VERTICAL_FT, 20.0, 0.5, 1e6)
+    _, when_s = chance(a, b, motion(), motion(), NEEDED, Outlook(HORIZON_S, 20.0, 0.5, 1e6))
     assert when_s == pytest.approx((20.0 - 5.0) / 800.0 * 3600.0, abs=6.0)

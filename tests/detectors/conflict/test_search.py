@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,10 +16,10 @@ from geographiclib.geodesic import Geodesic
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from watchkeeper.detectors.conflict.search import DCPA_M, LOST, T_IN_S, T_OUT_S, TCPA_S, VSEP_FT, Minima, Scan
+from watchkeeper.detectors.conflict.search import Minima, Scan
 from watchkeeper.detectors.kernels import approach as cpa
-from watchkeeper.streams.batch import F8
 from watchkeeper.streams.geo import KT_MS, NM_M
+from watchkeeper.streams.records import blank
 
 WGS84 = Geodesic.WGS84
 EN_ROUTE = Minima(horizon_s=120.0, separation_m=5 * NM_M, vertical_ft=1000.0)
@@ -91,15 +92,15 @@ def brute_force(fleet: list[Aircraft], minima: Minima) -> tuple[set[tuple[int, i
     return pairs, narrowest_m
 
 
-def state(aircraft: Aircraft, horizon_s: float) -> F8:
+def state(aircraft: Aircraft, horizon_s: float) -> Any:
     lat, lon, trk, gs_kt, alt_ft, vs_fpm = aircraft
-    out = np.full(cpa.STATE, np.nan)
+    out = blank(cpa.State, 1)[0]
     cpa.state_of(lat, lon, trk, gs_kt * KT_MS, 0.5 * horizon_s, out)
-    out[cpa.ALT_FT], out[cpa.CLIMB_FTS], out[cpa.LEVEL_S] = alt_ft, vs_fpm / 60.0, np.inf
+    out["alt_ft"], out["climb_fts"] = alt_ft, vs_fpm / 60.0
     return out
 
 
-def approach(a: Aircraft, b: Aircraft, minima: Minima = EN_ROUTE) -> tuple[float, float, float, float, float]:
+def approach(a: Aircraft, b: Aircraft, minima: Minima = EN_ROUTE) -> cpa.Approach:
     h = minima.horizon_s
     return cpa.approach(state(a, h), state(b, h), h, minima.separation_m, minima.vertical_ft, cpa.scratch())
 
@@ -109,7 +110,7 @@ def search(fleet: list[Aircraft], minima: Minima, max_pairs: int = 10_000) -> tu
     for i, aircraft in enumerate(fleet):
         scan.slot[i], scan.state[i] = i, state(aircraft, minima.horizon_s)
     found = scan.run(len(fleet), minima)
-    pairs = [(min(a, b), max(a, b)) for a, b in zip(scan.pair_a[:found], scan.pair_b[:found], strict=True)]
+    pairs = [(min(a, b), max(a, b)) for a, b in scan.pairs[["a", "b"]][:found].tolist()]
     assert len(set(pairs)) == len(pairs), "a pair was reported twice"
     return set(pairs), scan
 
@@ -222,11 +223,15 @@ def test_large_fleet_finds_what_a_straight_line_over_all_pairs_finds(n: int, are
         row = (lat, lon, rng.uniform(0, 360), rng.uniform(100, 550), 1000.0 * rng.integers(0, 41), 0.0)
         scan.slot[i], scan.state[i] = i, state(row, 120.0)
     found = scan.run(n, EN_ROUTE)
-    pairs = {(min(a, b), max(a, b)) for a, b in zip(scan.pair_a[:found], scan.pair_b[:found], strict=True)}
+    pairs = {(min(a, b), max(a, b)) for a, b in scan.pairs[["a", "b"]][:found].tolist()}
     assert len(pairs) == found > 50
 
     surely, perhaps = set(), set()
-    r, v, alt = scan.state[:n, :3], scan.state[:n, 3:6], scan.state[:n, 6]
+    r, v = (
+        np.stack([scan.state[name][:n] for name in names], axis=1)
+        for names in (("x_m", "y_m", "z_m"), ("vx_ms", "vy_ms", "vz_ms"))
+    )
+    alt = scan.state["alt_ft"][:n]
     for level in np.unique(alt):
         rows = np.flatnonzero(alt == level)
         for i in rows:
@@ -325,13 +330,16 @@ def test_results_of_a_pair_that_is_lost_now_and_one_that_will_be() -> None:
     here = (50.0, 8.0, 90.0, 400.0, 30_000.0, 0.0)
     near = (50.05, 8.0, 90.0, 400.0, 30_500.0, 0.0)  # 3 NM abeam, same velocity: no relative motion
     _, scan = search([here, near], EN_ROUTE)
-    assert scan.result[0, [TCPA_S, T_IN_S, T_OUT_S, VSEP_FT, LOST]].tolist() == [0.0, 0.0, 120.0, 500.0, 1.0]
-    assert scan.result[0, DCPA_M] == pytest.approx(WGS84.Inverse(50.0, 8.0, 50.05, 8.0)["s12"], abs=1e-6)
+    found = ["tcpa_s", "t_in_s", "t_out_s", "vsep_ft", "lost"]
+    assert scan.pairs[0][found].tolist() == (0.0, 0.0, 120.0, 500.0, True)
+    assert scan.pairs["dcpa_m"][0] == pytest.approx(WGS84.Inverse(50.0, 8.0, 50.05, 8.0)["s12"], abs=1e-6)
     meeting = WGS84.Direct(50.0, 8.0, 90.0, 20 * NM_M)
     _, scan = search(
         [here, (meeting["lat2"], meeting["lon2"], meeting["azi2"] + 180.0, 400.0, 30_000.0, 0.0)], EN_ROUTE
     )
-    assert scan.result[0, [TCPA_S, DCPA_M, T_IN_S, LOST]] == pytest.approx([90.0, 0.0, 67.5, 0.0], abs=1e-4)
+    found = ["tcpa_s", "dcpa_m", "t_in_s"]
+    assert scan.pairs[0][found].tolist() == pytest.approx((90.0, 0.0, 67.5), abs=1e-4)
+    assert not scan.pairs["lost"][0]
 
 
 def test_unknown_altitude_is_separated_from_nobody_by_height() -> None:
@@ -339,7 +347,7 @@ def test_unknown_altitude_is_separated_from_nobody_by_height() -> None:
     b = (50.05, 8.0, 90.0, 400.0, 39_000.0, 500.0)
     pairs, scan = search([a, b], EN_ROUTE)
     assert pairs == {(0, 1)}
-    assert math.isnan(scan.result[0, VSEP_FT])
+    assert math.isnan(scan.pairs["vsep_ft"][0])
 
 
 @pytest.mark.parametrize("fast", [5, 200])

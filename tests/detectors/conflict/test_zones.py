@@ -103,7 +103,7 @@ def test_the_first_zone_in_the_file_decides() -> None:
 
 
 def test_without_zones_the_table_has_no_rows_and_nothing_applies() -> None:
-    assert Zones(()).table.shape == (0, 8)
+    assert len(Zones(()).table) == 0
     assert minima([]) == pytest.approx(NONE, nan_ok=True)
 
 

@@ -6,12 +6,15 @@ carried along their geodesics and the closest approach is where the rate of the 
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from pyproj import Geod
 
 from watchkeeper.detectors.kernels import approach as cpa
 from watchkeeper.streams.batch import F8
+from watchkeeper.streams.records import blank
 
 WGS84 = Geod(ellps="WGS84")
 HORIZON_S, SEPARATION_M, VERTICAL_FT = 120.0, 9260.0, 1000.0
@@ -58,11 +61,11 @@ def closest(a: F8, b: F8) -> tuple[F8, F8]:
     return np.choose(best, ends), distances.min(axis=0)
 
 
-def states(aircraft: F8) -> F8:
-    out = np.full((aircraft.shape[1], cpa.STATE), np.nan)
+def states(aircraft: F8) -> Any:
+    out = blank(cpa.State, aircraft.shape[1])
     for row, (lat, lon, trk, gs) in zip(out, aircraft.T, strict=True):
         cpa.state_of(lat, lon, trk, gs, 0.5 * HORIZON_S, row)
-        row[cpa.ALT_FT], row[cpa.CLIMB_FTS], row[cpa.LEVEL_S] = 30_000.0, 0.0, np.inf
+        row["alt_ft"], row["climb_fts"] = 30_000.0, 0.0
     return out
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,9 +11,11 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from pyproj import Geod
 
-from watchkeeper.detectors.kernels.approach import STATE, approach, scratch, state_of
+from watchkeeper.detectors.kernels.approach import State, approach, scratch, state_of
 from watchkeeper.detectors.kernels.pairs import (
     EARTH_NM,
+    Nearest,
+    Reach,
     bearing_deg,
     closest,
     drift_deg,
@@ -24,6 +27,7 @@ from watchkeeper.detectors.kernels.pairs import (
     significant,
 )
 from watchkeeper.streams.geo import KT_MS, NM_M, direct
+from watchkeeper.streams.records import blank
 
 HORIZON_S = 120.0
 SPHERE = Geod(a=EARTH_NM * NM_M, b=EARTH_NM * NM_M)
@@ -31,9 +35,9 @@ angles = st.floats(0.0, 360.0)
 speeds = st.floats(0.0, 600.0)
 
 
-def state(lat: float, lon: float, trk: float, gs_kt: float, ahead_s: float = 0.0) -> np.ndarray:
-    out = np.zeros(STATE)
-    out[6:9] = 35_000.0, 0.0, math.inf
+def state(lat: float, lon: float, trk: float, gs_kt: float, ahead_s: float = 0.0) -> Any:
+    out = blank(State, 1)[0]
+    out["alt_ft"], out["climb_fts"] = 35_000.0, 0.0
     state_of(lat, lon, trk, gs_kt * KT_MS, ahead_s, out)
     return out
 
@@ -109,16 +113,18 @@ def test_sorting_and_reach_change_nothing_that_matters(seed, everyone):
     rng = np.random.default_rng(seed)
     n = 30
     lat, lon = 50.0 + rng.uniform(-1.5, 1.5, n), 8.0 + rng.uniform(-2.0, 2.0, n)
-    states = np.array([state(lat[i], lon[i], rng.uniform(0, 360), rng.uniform(200, 500)) for i in range(n)])
-    alt, controlled = rng.choice([33e3, 34e3, math.nan], n), np.full(n, everyone) | (rng.random(n) < 0.2)
+    states = blank(State, n)
+    for i in range(n):
+        states[i] = state(lat[i], lon[i], rng.uniform(0, 360), rng.uniform(200, 500))
+    states["alt_ft"], controlled = rng.choice([33e3, 34e3, math.nan], n), np.full(n, everyone) | (rng.random(n) < 0.2)
     threat_m = 6.0 * NM_M
     results = []
     for order, reach in (
         (in_order(n), math.inf),
-        (np.argsort(states[:, 2], kind="stable"), threat_m + 2.0 * HORIZON_S * 500.0 * KT_MS),
+        (np.argsort(states["z_m"], kind="stable"), threat_m + 2.0 * HORIZON_S * 500.0 * KT_MS),
     ):
-        dcpa, tcpa, other = np.empty(n), np.empty(n), np.empty(n, np.int64)
-        look(order, states, alt, controlled, HORIZON_S, 1000.0, reach, dcpa, tcpa, other)
-        near = dcpa <= threat_m
-        results.append((near.tolist(), dcpa[near].tolist(), other[near].tolist()))
+        nearest = blank(Nearest, n)
+        look(order, states, controlled, Reach(HORIZON_S, 1000.0, reach), nearest)
+        near = nearest["dcpa_m"] <= threat_m
+        results.append((near.tolist(), nearest["dcpa_m"][near].tolist(), nearest["other"][near].tolist()))
     assert results[0] == results[1]
