@@ -71,7 +71,7 @@ class Watch:
         for row in rows.tolist():
             finding = self._finding(ev, row, int(cell[row]))
             if action[row] == RAISE:
-                event = self.book.raised(finding, float(self.debouncer.t_onset[cell[row]]))
+                event = self.book.raised(finding, float(self.debouncer.cells["t_onset"][cell[row]]))
             elif action[row] == CLEAR:
                 event = self.book.cleared(finding)
             else:
@@ -142,10 +142,10 @@ class Watch:
 
     def end(self, t: float, why: str) -> list[AlarmEvent]:
         """Everything is over: end all alarms."""
-        return self._end(np.flatnonzero(self.debouncer.active[: self.subjects.high]).astype(np.int32), t, why)
+        return self._end(np.flatnonzero(self.debouncer.cells["active"][: self.subjects.high]).astype(np.int32), t, why)
 
     def _end(self, cells: I4, t: float, why: str) -> list[AlarmEvent]:
-        active = cells[self.debouncer.active[cells] == 1]
+        active = cells[self.debouncer.cells["active"][cells]]
         events = [self.book.ended(self.kind, self.subjects.names(cell), t, why) for cell in active.tolist()]
         self.debouncer.reset(cells)
         self.subjects.release(cells)

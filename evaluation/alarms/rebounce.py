@@ -105,20 +105,21 @@ class Rebounce:
         """For each threshold the alarms when n of m epochs at or over it raise, in the order they are raised."""
         rule, k = msgspec.structs.replace(self._rule, n=n, m=m), len(thresholds)
         debouncer = Debouncer(rule, len(self.pairs) * k)
+        cells = debouncer.cells
         found: list[list[Alarm]] = [[] for _ in thresholds]
 
         def end(cell: int, t: float) -> None:
             cleared = round(t, TIME_DIGITS) if t <= self._log.t_last else None
-            raised = round(float(debouncer.t_raised[cell]), TIME_DIGITS)
+            raised = round(float(cells["t_raised"][cell]), TIME_DIGITS)
             found[cell % k].append(Alarm(self.pairs[cell // k], raised, cleared))
 
         for start, stop in pairwise(self._rounds.tolist()):
             cell: I4 = (self._pair[start:stop, None] * k + np.arange(k)).ravel().astype(np.int32)
             t, epoch, score = (np.repeat(x[start:stop], k) for x in (self._t, self._epoch, self._score))
             # what happened in the ticks since the row before, in which there was nothing to count
-            active = debouncer.active[cell] == 1
-            lost_t = self._tick_after(debouncer.last_epoch[cell] + rule.lost_s)
-            stale_t = self._tick_after(debouncer.last_epoch[cell] + rule.bridge_s)
+            active = cells["active"][cell]
+            lost_t = self._tick_after(cells["last_epoch"][cell] + rule.lost_s)
+            stale_t = self._tick_after(cells["last_epoch"][cell] + rule.bridge_s)
             for row in np.flatnonzero(active & (lost_t < t)).tolist():
                 end(int(cell[row]), float(lost_t[row]))
             debouncer.reset(cell[np.where(active, lost_t, stale_t) < t])
@@ -127,8 +128,8 @@ class Rebounce:
             for row in np.flatnonzero(action == CLEAR).tolist():
                 end(int(cell[row]), float(t[row]))
             debouncer.reset(debouncer.quiet(-math.inf, cell))
-        for at in np.flatnonzero(debouncer.active).tolist():
-            end(at, float(self._tick_after(debouncer.last_epoch[at : at + 1] + rule.lost_s)[0]))
+        for at in np.flatnonzero(cells["active"]).tolist():
+            end(at, float(self._tick_after(cells["last_epoch"][at : at + 1] + rule.lost_s)[0]))
         return [sorted(alarms, key=lambda alarm: (alarm.t_raised, alarm.pair)) for alarms in found]
 
     def _complete(self, rows: F8, reports: F8) -> F8:

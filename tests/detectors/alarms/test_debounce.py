@@ -47,8 +47,8 @@ def test_n_of_m_forgives_one_miss_and_onset_is_the_first_counted_epoch():
     score = np.array([2.0, 0.0, 0.0, 2.0, 0.0, 2.0])
     actions = d.update(np.zeros(6, np.int32), t, t, score, np.ones(6))
     assert actions.tolist() == [0, 0, 0, 0, 0, RAISE]
-    assert d.t_onset[0] == 3.0
-    assert d.t_raised[0] == 5.0
+    assert d.cells["t_onset"][0] == 3.0
+    assert d.cells["t_raised"][0] == 5.0
 
 
 def test_minimum_persistence_keeps_an_alarm_up():
