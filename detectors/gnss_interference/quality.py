@@ -15,15 +15,18 @@ without these fields, or from the ground, are not looked at.
 
 from __future__ import annotations
 
-from typing import Any
+import math
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from watchkeeper.config.detectors.gnss_interference import GnssInterference
 from watchkeeper.detectors.fleet.fleet import Fleet, Samples
 from watchkeeper.streams.batch import F8, I4, Bool
 from watchkeeper.streams.kernels import njit
-from watchkeeper.streams.messages import COLUMN, Kind
+from watchkeeper.streams.messages import ADSB
+from watchkeeper.streams.records import blank, take_over
 
 # A level follows a better report, and a young one any report, with this time constant: one good report among poor ones
 # is no good past.
@@ -33,10 +36,30 @@ CLOSE = 0.01
 # Slower than this without an on-ground flag counts as parked.
 PARKED_KT = 30.0
 
-_NACP, _NIC, _GS, _GROUND = (COLUMN[Kind.ADSB][name] for name in ("nacp", "nic", "gs_kt", "on_ground"))
-# Per aircraft and category: level, since when it has one, last report, since when it has been low (NaN: it is not).
-_LEVEL, _SINCE, _SEEN, _LOW_SINCE = range(4)
-CATEGORIES, STATE = 2, 4
+CATEGORIES = 2
+
+
+class Level:
+    """One category of one aircraft (streams/records.py)."""
+
+    level: float = math.nan
+    since_t: float = math.nan
+    """Since when it has one."""
+    seen_t: float = math.nan
+    """Last report."""
+    low_t: float = math.nan
+    """Since when it has been low; NaN: it is not."""
+
+
+class Rules(NamedTuple):
+    """Thresholds as the kernels take them; see config/detectors/gnss_interference.py."""
+
+    floors: tuple[float, float]
+    """Minimum of each category."""
+    drop: float
+    past_s: float
+    min_past_s: float
+    accept_s: float
 
 
 class Quality:
@@ -44,7 +67,7 @@ class Quality:
 
     def __init__(self, cfg: GnssInterference, fleet: Fleet) -> None:
         self._fleet = fleet
-        self._state: F8 = np.full((fleet.capacity, CATEGORIES, STATE), np.nan)
+        self._levels: NDArray[Any] = blank(Level, (fleet.capacity, CATEGORIES))
         # room for `heard`: who can tell something now, the time of the report, and whether it is a collapse
         self._slot: I4 = np.empty(fleet.capacity, np.int32)
         self._seen_t: F8 = np.empty(fleet.capacity)
@@ -54,87 +77,77 @@ class Quality:
     def retune(self, cfg: GnssInterference) -> None:
         """Take new thresholds."""
         self._cfg = cfg
-        self._floor = np.array([cfg.nacp_min, cfg.nic_min], np.float64)
+        floors = float(cfg.nacp_min), float(cfg.nic_min)
+        self._rules = Rules(floors, float(cfg.drop), cfg.past_s, cfg.min_past_s, cfg.accept_s)
 
     def heard(self, t: float) -> tuple[I4, F8, Bool]:
         """Aircraft with a past and a fresh report at time t: slots (ascending), time of the report, collapsed."""
-        cfg = self._cfg
-        n = _heard(
-            t - cfg.max_age_s, cfg.min_past_s, self._floor, self._state[: self._fleet.high],
-            self._slot, self._seen_t, self._low,
-        )  # fmt: skip
+        levels = self._levels[: self._fleet.high]
+        n = _heard(t - self._cfg.max_age_s, self._rules, levels, self._slot, self._seen_t, self._low)
         return self._slot[:n], self._seen_t[:n], self._low[:n]
 
     def take(self, samples: Samples) -> None:
         """Compare each report with the level before it, then learn from it."""
-        cfg = self._cfg
-        left_t, back_t = self._fleet.away
-        _take(
-            samples.slot, samples.t, samples.data, left_t, back_t,
-            self._floor, cfg.drop, cfg.past_s, cfg.min_past_s, cfg.accept_s, self._state,
-        )  # fmt: skip
+        _take(samples.slot, samples.t, samples.data, self._fleet.away, self._rules, self._levels)
 
     def forget(self, slots: I4) -> None:
         """Clear the state of these slots."""
-        self._state[slots] = np.nan
+        self._levels[slots] = blank(Level, 1)
 
     def snapshot(self) -> dict[str, Any]:
         """The levels."""
-        return {"state": self._state[: self._fleet.high]}
+        return {"levels": self._levels[: self._fleet.high]}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Take over a snapshot."""
-        saved = state["state"]
-        self._state[: len(saved)] = saved
+        take_over(self._levels, state["levels"])
 
 
 @njit(cache=True)
-def _take(
-    slot: I4, t: F8, data: F8, left_t: float, back_t: float,
-    floor: F8, drop: float, past_s: float, min_past_s: float, accept_s: float, state: F8,
-) -> None:  # fmt: skip
+def _take(slot: I4, t: F8, data: F8, away: tuple[float, float], rules: Rules, levels: NDArray[Any]) -> None:
+    left_t, back_t = away
     for i in range(slot.size):
-        ground = data[_GROUND, i]
-        if ground == 1.0 or (np.isnan(ground) and data[_GS, i] < PARKED_KT):
+        ground = data[ADSB.on_ground, i]
+        if ground == 1.0 or (np.isnan(ground) and data[ADSB.gs_kt, i] < PARKED_KT):
             continue
         for q in range(CATEGORIES):
-            x = data[_NACP if q == 0 else _NIC, i]
+            x = data[ADSB.nacp if q == 0 else ADSB.nic, i]
             if np.isnan(x):
                 continue
-            s = state[slot[i], q]
+            s, floor = levels[slot[i], q], rules.floors[q]
             # time in which we were not running is nobody's silence
-            gap_s = t[i] - s[_SEEN] - max(0.0, back_t - max(s[_SEEN], left_t))
-            if np.isnan(s[_LEVEL]) or gap_s > past_s:
-                s[_LEVEL], s[_SINCE], s[_LOW_SINCE] = x, t[i], np.nan
+            gap_s = t[i] - s.seen_t - max(0.0, back_t - max(s.seen_t, left_t))
+            if np.isnan(s.level) or gap_s > rules.past_s:
+                s.level, s.since_t, s.low_t = x, t[i], np.nan
             else:
-                young = t[i] - s[_SINCE] < min_past_s
-                if not young and s[_LEVEL] >= floor[q] and x < floor[q] and s[_LEVEL] - x >= drop:
-                    if np.isnan(s[_LOW_SINCE]):
-                        s[_LOW_SINCE] = t[i]
-                    elif t[i] - s[_LOW_SINCE] > accept_s:
-                        s[_LEVEL], s[_SINCE], s[_LOW_SINCE] = x, t[i], np.nan
+                young = t[i] - s.since_t < rules.min_past_s
+                if not young and s.level >= floor and x < floor and s.level - x >= rules.drop:
+                    if np.isnan(s.low_t):
+                        s.low_t = t[i]
+                    elif t[i] - s.low_t > rules.accept_s:
+                        s.level, s.since_t, s.low_t = x, t[i], np.nan
                 else:
-                    s[_LOW_SINCE] = np.nan
-                    if abs(x - s[_LEVEL]) < CLOSE:
-                        s[_LEVEL] = x
+                    s.low_t = np.nan
+                    if abs(x - s.level) < CLOSE:
+                        s.level = x
                     else:
-                        tau_s = RISE_S if young or x > s[_LEVEL] else past_s
-                        s[_LEVEL] += (x - s[_LEVEL]) * (1.0 - np.exp(-gap_s / tau_s))
-            s[_SEEN] = t[i]
+                        tau_s = RISE_S if young or x > s.level else rules.past_s
+                        s.level += (x - s.level) * (1.0 - np.exp(-gap_s / tau_s))
+            s.seen_t = t[i]
 
 
 @njit(cache=True)
-def _heard(oldest: float, min_past_s: float, floor: F8, state: F8, slot: I4, seen_t: F8, low: Bool) -> int:
+def _heard(oldest: float, rules: Rules, levels: NDArray[Any], slot: I4, seen_t: F8, low: Bool) -> int:
     n = 0
-    for a in range(state.shape[0]):
+    for a in range(levels.shape[0]):
         seen = -np.inf
         collapsed = False
         for q in range(CATEGORIES):
-            s = state[a, q]
-            # NaN, an aircraft without a state, fails every comparison
-            if s[_SEEN] >= oldest and s[_LEVEL] >= floor[q] and s[_SEEN] - s[_SINCE] >= min_past_s:
-                seen = max(seen, s[_SEEN])
-                collapsed = collapsed or not np.isnan(s[_LOW_SINCE])
+            s = levels[a, q]
+            # NaN, an aircraft without a level, fails every comparison
+            if s.seen_t >= oldest and s.level >= rules.floors[q] and s.seen_t - s.since_t >= rules.min_past_s:
+                seen = max(seen, s.seen_t)
+                collapsed = collapsed or not np.isnan(s.low_t)
         if seen > -np.inf:
             slot[n], seen_t[n], low[n] = a, seen, collapsed
             n += 1
