@@ -24,7 +24,7 @@ from watchkeeper.detectors.declaration import Declaration
 from watchkeeper.detectors.fleet.fleet import Fleet, Samples
 from watchkeeper.detectors.gps_imu.declaration import DECLARATION
 from watchkeeper.detectors.gps_imu.fleet_model import ResidualModel
-from watchkeeper.detectors.gps_imu.kernel import run
+from watchkeeper.detectors.gps_imu.kernel import Rows, run
 from watchkeeper.detectors.gps_imu.scale import WEIGHT
 from watchkeeper.detectors.gps_imu.state import CHANNELS, SCALED, Settings, Vehicle, Work
 from watchkeeper.streams.batch import F8, I4, I8
@@ -79,17 +79,17 @@ class GpsImu:
         if Kind.IMU not in window.samples and Kind.GPS not in window.samples:
             self._judged = self._anomalous = 0
             return []
-        imu_slot, imu_t, imu = _columns(window.samples.get(Kind.IMU), Kind.IMU)
-        gps_slot, gps_t, gps = _columns(window.samples.get(Kind.GPS), Kind.GPS)
-        fixes = len(gps_t)
+        imu = _rows(window.samples.get(Kind.IMU), Kind.IMU)
+        gps = _rows(window.samples.get(Kind.GPS), Kind.GPS)
+        fixes = len(gps.t)
         score, sigma = np.empty(fixes), np.zeros((fixes, len(CHANNELS)))
-        run(self._table, self._work, self._settings, imu_slot, imu_t, imu, gps_slot, gps_t, gps, score, sigma)
+        run(self._table, self._work, self._settings, imu, gps, score, sigma)
         rows = np.flatnonzero(np.isfinite(score))
         self._judged = len(rows)
-        self._anomalous = len(np.unique(gps_slot[score >= self._config.threshold]))
+        self._anomalous = len(np.unique(gps.slot[score >= self._config.threshold]))
         if not len(rows):
             return []
-        return [self._evidence(gps_slot[rows], gps_t[rows], score[rows], sigma[rows])]
+        return [self._evidence(gps.slot[rows], gps.t[rows], score[rows], sigma[rows])]
 
     def _evidence(self, slot: I4, t: F8, score: F8, sigma: F8) -> Evidence:
         cfg = self._config
@@ -183,11 +183,11 @@ def name_key(name: str) -> int:
     return 1 + int.from_bytes(blake2b(name.encode(), digest_size=7).digest())
 
 
-def _columns(samples: Samples | None, kind: Kind) -> tuple[I4, F8, F8]:
+def _rows(samples: Samples | None, kind: Kind) -> Rows:
     """Slots, times and values by [row, field], always of one memory layout: another would mean compiling again."""
     if samples is None:
-        return np.empty(0, np.int32), np.empty(0), np.empty((0, len(FIELDS[kind])))
+        return Rows(np.empty(0, np.int32), np.empty(0), np.empty((0, len(FIELDS[kind]))))
     slot: I4 = np.require(samples.slot, requirements=("C", "W"))
     t: F8 = np.require(samples.t, requirements=("C", "W"))
     data: F8 = np.require(samples.data.T, requirements=("C", "W"))
-    return slot, t, data
+    return Rows(slot, t, data)

@@ -6,7 +6,7 @@ tie, so the result depends on the samples alone, not on how they were cut into w
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from numpy.typing import NDArray
 
@@ -17,12 +17,18 @@ from watchkeeper.streams.batch import F8, I4
 from watchkeeper.streams.kernels import njit
 
 
+class Rows(NamedTuple):
+    """Samples of one kind; `data` is [row, field]."""
+
+    slot: I4
+    t: F8
+    data: F8
+
+
 @njit(cache=True)
-def run(
-    table: NDArray[Any], work: NDArray[Any], par: Settings,
-    imu_slot: I4, imu_t: F8, imu: F8, gps_slot: I4, gps_t: F8, gps: F8, score: F8, sigma: F8,
-) -> None:  # fmt: skip
-    """Fill score[g] and sigma[g, channel] for every GPS row g; NaN: nothing to judge. imu and gps are [row, field]."""
+def run(table: NDArray[Any], work: NDArray[Any], par: Settings, imu: Rows, gps: Rows, score: F8, sigma: F8) -> None:
+    """Fill score[g] and sigma[g, channel] for every GPS row g; NaN: nothing to judge."""
+    imu_slot, imu_t, gps_slot, gps_t = imu.slot, imu.t, gps.slot, gps.t
     i = g = 0
     while i < imu_t.size or g < gps_t.size:
         imu_next = i < imu_t.size and (g >= gps_t.size or imu_slot[i] <= gps_slot[g])
@@ -32,10 +38,10 @@ def run(
             with_imu = i < imu_t.size and imu_slot[i] == slot
             with_gps = g < gps_t.size and gps_slot[g] == slot
             if with_imu and (not with_gps or imu_t[i] <= gps_t[g]):
-                take_imu(row, par, work[0], imu_t[i], imu, i)
+                take_imu(row, par, work[0], imu_t[i], imu.data, i)
                 i += 1
             elif with_gps:
-                score[g] = take_gps(row, par, work[0], gps_t[g], gps, g, sigma[g])
+                score[g] = take_gps(row, par, work[0], gps_t[g], gps.data, g, sigma[g])
                 g += 1
             else:
                 break
