@@ -139,7 +139,7 @@ COLUMN: dict[Kind, dict[str, int]] = {
 
 def _numbered(kind: Kind) -> Any:
     """The columns of a kind as a named tuple of their numbers: to a kernel constants, to the reader names."""
-    return namedtuple(kind.name, COLUMN[kind])(**COLUMN[kind])  # type: ignore[misc]
+    return namedtuple(kind.name, COLUMN[kind])(**COLUMN[kind])
 
 
 # What kernels index a batch's data with: `data[ADSB.lat, i]`.
