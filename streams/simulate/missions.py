@@ -91,20 +91,22 @@ class Missions:
     def __len__(self) -> int:
         return len(self.shape)
 
+    @property
+    def _plan(self) -> motion.Plan:
+        return motion.Plan(
+            self.segs, self.first, self.count, self.cycle_s, self.offset_s, self.home, self.wander, self.shape
+        )
+
     def track(self, vid: I4, t: F8) -> F8:
         """[6, n]: position and velocity in NED."""
         out = np.empty((6, len(t)))
-        motion.track(
-            vid, t, self.segs, self.first, self.count, self.cycle_s, self.offset_s, self.home, self.wander, out
-        )
+        motion.track(vid, t, self._plan, out)
         return out
 
     def body(self, vid: I4, t: F8) -> F8:
         """[10, n]: specific force and angular rate in FRD, roll, pitch, yaw, and 1 in the air or 0 on the ground."""
         out = np.empty((10, len(t)))
-        motion.body(
-            vid, t, self.segs, self.first, self.count, self.cycle_s, self.offset_s, self.wander, self.shape, out
-        )
+        motion.body(vid, t, self._plan, out)
         return out
 
 

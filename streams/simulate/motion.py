@@ -11,6 +11,7 @@ Frames: local NED in metres over a flat Earth that does not turn; body FRD; Eule
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
@@ -81,15 +82,27 @@ def _find(segs: F8, first: int, count: int, t: float) -> int:
     return lo
 
 
+class Plan(NamedTuple):
+    """What all drones do, by drone: its segments, how long they last, and how it wanders about its path."""
+
+    segs: F8
+    first: I8
+    count: I8
+    cycle_s: F8
+    offset_s: F8
+    home: F8
+    wander: F8
+    shape: I4
+
+
 @njit(cache=True)
-def track(
-    vid: I4, t: F8, segs: F8, first: I8, count: I8, cycle_s: F8, offset_s: F8, home: F8, wander: F8, out: F8
-) -> None:
+def track(vid: I4, t: F8, plan: Plan, out: F8) -> None:
     """Position and velocity of each sample: `out` is [6, n], north, east, down and their rates."""
+    segs, home, wander = plan.segs, plan.home, plan.wander
     for i in range(vid.size):
         d = vid[i]
-        m = (t[i] + offset_s[d]) % cycle_s[d]
-        seg = segs[_find(segs, first[d], count[d], m)]
+        m = (t[i] + plan.offset_s[d]) % plan.cycle_s[d]
+        seg = segs[_find(segs, plan.first[d], plan.count[d], m)]
         s, length = m - seg[START], seg[LENGTH]
         north, east, down = displacement(seg, s)
         area, step, slope, _, _ = _ramp(s / length)
@@ -112,15 +125,14 @@ def track(
 
 
 @njit(cache=True)
-def body(
-    vid: I4, t: F8, segs: F8, first: I8, count: I8, cycle_s: F8, offset_s: F8, wander: F8, shape: I4, out: F8
-) -> None:
+def body(vid: I4, t: F8, plan: Plan, out: F8) -> None:
     """What a perfect IMU feels: `out` is [10, n], specific force, angular rate, roll, pitch, yaw, envelope."""
+    segs, wander = plan.segs, plan.wander
     vel, acc, jerk = np.zeros(3), np.zeros(3), np.zeros(3)
     for i in range(vid.size):
         d = vid[i]
-        m = (t[i] + offset_s[d]) % cycle_s[d]
-        seg = segs[_find(segs, first[d], count[d], m)]
+        m = (t[i] + plan.offset_s[d]) % plan.cycle_s[d]
+        seg = segs[_find(segs, plan.first[d], plan.count[d], m)]
         s, length = m - seg[START], seg[LENGTH]
         area, step, slope, bend, third = _ramp(s / length)
         dv, dr, dw, de = seg[V1] - seg[V0], seg[R1] - seg[R0], seg[W1] - seg[W0], seg[E1] - seg[E0]
@@ -146,7 +158,7 @@ def body(
                 acc[axis] += e2 * p0 + 2.0 * e1 * p1 + e * p2
                 jerk[axis] += e3 * p0 + 3.0 * e2 * p1 + 3.0 * e1 * p2 + e * p3
 
-        if shape[d] == QUAD:
+        if plan.shape[d] == QUAD:
             roll, pitch, roll1, pitch1 = _lean(vel, acc, jerk, c, sn, r)
         else:
             roll, pitch, roll1, pitch1 = _bank(v, v1, r, r1, w, w1)

@@ -8,7 +8,7 @@ A Pilot (airspace.py, encounters.py) changes the commands at whole seconds. Dist
 from __future__ import annotations
 
 import math
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -77,7 +77,8 @@ class Traffic:
     def at(self, rows: I4, dt: F8) -> tuple[F8, F8, F8, F8]:
         """lat, lon, trk_deg and alt_ft of these rows, dt seconds after the start of the present second."""
         lat, lon, trk = np.empty(len(rows)), np.empty(len(rows)), np.empty(len(rows))
-        _fly(rows, dt, self.lat, self.lon, self.trk_deg, self.gs_kt, self.turn_dps, lat, lon, trk)
+        now = Flight(self.lat, self.lon, self.trk_deg, self.gs_kt, self.turn_dps)
+        _fly(rows, dt, now, lat, lon, trk)
         return lat, lon, trk, self.alt_ft[rows] + self.vs_fpm[rows] * dt / 60.0
 
 
@@ -91,15 +92,25 @@ class Pilot(Protocol):
         ...
 
 
+class Flight(NamedTuple):
+    """What all aircraft do at the start of a second, by row."""
+
+    lat: F8
+    lon: F8
+    trk_deg: F8
+    gs_kt: F8
+    turn_dps: F8
+
+
 @njit(cache=True)
-def _fly(rows: I4, dt: F8, lat: F8, lon: F8, trk: F8, gs: F8, turn: F8, out_lat: F8, out_lon: F8, out_trk: F8) -> None:
+def _fly(rows: I4, dt: F8, now: Flight, out_lat: F8, out_lon: F8, out_trk: F8) -> None:
     for i in range(rows.size):
         r = rows[i]
-        arc = gs[r] * KT_MS * dt[i]
-        half = math.radians(turn[r] * dt[i]) / 2.0
+        arc = now.gs_kt[r] * KT_MS * dt[i]
+        half = math.radians(now.turn_dps[r] * dt[i]) / 2.0
         # a turn is a circular arc: its chord is flown at the mean heading
         chord = arc if abs(half) < 1e-12 else arc * math.sin(half) / half
-        la, lo, az = direct(lat[r], lon[r], trk[r] + math.degrees(half), chord)
+        la, lo, az = direct(now.lat[r], now.lon[r], now.trk_deg[r] + math.degrees(half), chord)
         out_lat[i] = la
         out_lon[i] = lo
         out_trk[i] = (az + math.degrees(half)) % 360.0
