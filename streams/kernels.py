@@ -4,6 +4,8 @@ Numba notices a change in the file that holds a kernel, but not in another file 
 update half of the old code could live on inside the new. So the cache has a folder per state of our sources, below
 the user's cache directory. NUMBA_CACHE_DIR, where it is set, is left alone. Where nothing can be written Numba
 compiles again at each start.
+
+With NUMBA_DISABLE_JIT=1 nothing is compiled: kernels are plain Python, to step through and to measure coverage of.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from hashlib import blake2b
 from pathlib import Path
 
 import numba
+import numpy as np
 from numba import njit
 
 __all__ = ["njit"]
@@ -47,5 +50,8 @@ def _use_own_cache() -> None:
     numba.config.CACHE_DIR = str(own)  # type: ignore[attr-defined]
 
 
-if not os.environ.get("NUMBA_CACHE_DIR"):
+if numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
+    # compiled arithmetic goes on without a word where NumPy's scalars warn of infinities and NaN
+    np.seterr(all="ignore")
+elif not os.environ.get("NUMBA_CACHE_DIR"):
     _use_own_cache()

@@ -193,4 +193,4 @@ def _measure(vid: I4, exact: F8, matrix: F8, bias: F8, noise: F4, white: F8, vib
                 for k in range(3):
                     value += matrix[d, sensor, axis, k] * exact[3 * sensor + k, i]
                 shake = air * vibration[d, row]
-                out[row, i] = value + noise[row, i] * math.sqrt(white[row] * white[row] + shake * shake)
+                out[row, i] = value + float(noise[row, i]) * math.sqrt(white[row] * white[row] + shake * shake)
