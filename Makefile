@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 ARGS ?=
 
-.PHONY: demo test check check-page bench data proofs reproduce docs dashboards notebook clean
+.PHONY: demo test check check-page coverage bench data proofs reproduce docs dashboards notebook clean
 
 demo: $(VENV)/runs ## broker, simulator, daemon and live alarms: make demo ARGS="--seconds 60"
 	$(BIN)/watchkeeper demo $(ARGS)
@@ -37,6 +37,16 @@ endif
 tools/js/node_modules/ready: tools/js/package.json tools/js/package-lock.json
 	npm ci --prefix tools/js --ignore-scripts --no-audit --no-fund --loglevel=error
 	touch $@
+
+# Compiled code cannot be measured, so kernels run as plain Python: the tests that call most of them and take minutes so.
+MEASURED := tests/golden/test_golden.py tests/detectors/kinematics tests/detectors/alarms/test_debounce.py \
+  tests/detectors/conflict/test_tracks.py tests/detectors/conflict/test_zones.py tests/detectors/gps_imu/test_eskf.py \
+  tests/detectors/link tests/detectors/silence tests/detectors/fleet
+coverage: export NUMBA_DISABLE_JIT = 1
+coverage: $(VENV)/ready ## which lines of the kernels the tests run, measured without the compiler
+	$(BIN)/python -m coverage run -m pytest -q $(MEASURED) $(ARGS)
+	$(BIN)/python -m coverage report --include "$$(grep -rl '^@njit' src/watchkeeper/detectors/ src/watchkeeper/streams/ \
+	  | paste -s -d , -)"
 
 bench: $(VENV)/ready ## make bench ARGS=replay
 	$(BIN)/watchkeeper bench $(ARGS)
