@@ -65,6 +65,15 @@ def blank(record: type, shape: int | tuple[int, ...]) -> NDArray[Any]:
     rows, values = np.zeros(shape, layout(record)), _values(record)
     if values is not None:
         rows[...] = values
+    return _readable(rows)
+
+
+def room(record: type, shape: int | tuple[int, ...]) -> NDArray[Any]:
+    """An array of records with nothing meaningful in them, for a kernel that fills them all: quicker than `blank`."""
+    return _readable(np.empty(shape, layout(record)))
+
+
+def _readable(rows: NDArray[Any]) -> NDArray[Any]:
     return rows.view(np.recarray) if numba.config.DISABLE_JIT else rows  # type: ignore[attr-defined]
 
 

@@ -32,7 +32,7 @@ from watchkeeper.streams.batch import F8, I4, I8, U1
 from watchkeeper.streams.geo import KT_MS, NM_M
 from watchkeeper.streams.kernels import njit
 from watchkeeper.streams.messages import ADSB, Kind
-from watchkeeper.streams.records import blank, layout
+from watchkeeper.streams.records import blank, layout, room
 
 SCORE_MAX = 1000.0
 # One report may be a ghost (a wrong address, a decoding error); two that agree are a track.
@@ -81,6 +81,7 @@ class Conflict:
     def _make_room(self, max_pairs: int) -> None:
         self._scan = Scan(self._fleet.capacity, max_pairs)
         self._named: I8 = np.empty(max_pairs, np.int64)
+        self._present = Present(self._scan.slot, self._scan.state, self._motion, self._row_of)
 
     def retune(self, config: Config) -> None:
         """Take new thresholds."""
@@ -105,7 +106,7 @@ class Conflict:
             self._tracks.update(samples)
         n = _take_part(
             window.t, self._tracks.rows[: fleet.high], fleet.value[adsb], fleet.value_t[adsb], self._entry,
-            self._zones.table, Present(scan.slot, scan.state, self._motion, self._row_of),
+            self._zones.table, self._present,
         )  # fmt: skip
         pairs = scan.pairs[: scan.run(n, m)]
         judge(pairs, self._row_of, scan.state, self._motion, self._needed, self._outlook)
@@ -113,7 +114,7 @@ class Conflict:
         self._last = (pairs, scan.overflow, n)
         a, b, order = fleet.order_pairs(pairs["a"][named], pairs["b"][named])
         rows = named[order]
-        severity, epoch, told = np.empty(len(rows), np.uint8), np.empty(len(rows)), blank(Told, len(rows))
+        severity, epoch, told = np.empty(len(rows), np.uint8), np.empty(len(rows)), room(Told, len(rows))
         _tell(rows, pairs, fleet.last_t[adsb], (c.warning_s, c.caution_s), severity, epoch, told)
         numbers = told.view(np.float64).reshape(len(rows), len(NUMBERS)).T
         evidence = []

@@ -229,26 +229,26 @@ class Grid:
     """Work arrays for up to `capacity` aircraft. After `build`, `cells` are sorted by key."""
 
     def __init__(self, capacity: int) -> None:
-        self._key = np.empty(capacity, np.int64), np.empty(capacity, np.int64)
-        self._row = np.empty(capacity, np.int32), np.empty(capacity, np.int32)
         self._counts: I8 = np.empty((1 << _DIGIT_BITS) + 1, np.int64)
-        self.cells = Cells(
-            self._key[0],
-            self._row[0],
+        first = Cells(
+            np.empty(capacity, np.int64),
+            np.empty(capacity, np.int32),
             np.empty(LEVELS + 1, np.int64),
             blank(Frame, 1),
             np.empty(1 + 2 * _COLUMNS, np.int64),
             np.empty((RUNS, 2), np.int64),
         )
+        # sorting goes to and fro between two sets of keys and rows
+        self._either = first, first._replace(key=np.empty(capacity, np.int64), row=np.empty(capacity, np.int32))
+        self.cells = first
 
     def build(
         self, n: int, state: NDArray[Any], horizon_s: float, separation_m: float, vertical_ft: float, margin_m: float
     ) -> tuple[float, float]:
         """Sort n > 0 aircraft into cells; returns the widest and the highest minimum among them."""
-        (key, other_key), (row, other_row) = self._key, self._row
-        self.cells = self.cells._replace(key=key, row=row)
+        here, there = self._either
         ends = extremes(n, separation_m, vertical_ft, state)
-        assign(n, state, ends, horizon_s, margin_m, self.cells)
-        if sort_by_key(n, key, row, other_key, other_row, self._counts):
-            self.cells = self.cells._replace(key=other_key, row=other_row)
+        assign(n, state, ends, horizon_s, margin_m, here)
+        swapped = sort_by_key(n, here.key, here.row, there.key, there.row, self._counts)
+        self.cells = there if swapped else here
         return ends.widest_m, ends.highest_ft

@@ -41,7 +41,7 @@ from watchkeeper.detectors.kinematics.state import CLIMB, Finding, Limits, Track
 from watchkeeper.streams.batch import F8, I4, U1
 from watchkeeper.streams.geo import FT_M, KT_MS
 from watchkeeper.streams.messages import Kind
-from watchkeeper.streams.records import blank, take_over
+from watchkeeper.streams.records import blank, room, take_over
 
 CAUSES = ("jump", "climb", "speed", "duplicate_id")
 
@@ -76,7 +76,7 @@ class Kinematics:
 
     def _score(self, s: Samples) -> Evidence:
         n = len(s)
-        found = blank(Finding, n)
+        found = room(Finding, n)
         follow(s.slot, s.t, s.data, self._limits, self._tracks, found)
         # columns of their own: kernels are compiled for those
         score, epoch, bits = (np.ascontiguousarray(found[name]) for name in ("score", "epoch", "bits"))

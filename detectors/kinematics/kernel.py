@@ -35,7 +35,7 @@ from watchkeeper.streams.kernels import njit
 from watchkeeper.streams.messages import ADSB
 from watchkeeper.streams.records import blank
 
-_UNKNOWN = blank(Track, 1)
+_UNKNOWN, _NOTHING = blank(Track, 1), blank(Finding, 1)
 
 
 @njit(cache=True)
@@ -44,6 +44,7 @@ def follow(slot: I4, t: F8, data: F8, limits: Limits, tracks: NDArray[Any], foun
     for i in range(slot.size):
         if not t[i] - tracks[slot[i]].heard_t <= BREAK_S:
             tracks[slot[i]] = _UNKNOWN[0]
+        found[i] = _NOTHING[0]
         track, finding = tracks[slot[i]], found[i]
         track.heard_t = t[i]
         gs_kt, trk_deg = data[ADSB.gs_kt, i], data[ADSB.trk_deg, i]
