@@ -19,10 +19,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from watchkeeper.streams.batch import F8
+from watchkeeper.streams.geo import EARTH_M
 
 DENSITY_PER_10000_KM2 = 20.0
 _CENTRE_DEG = (48.86, 2.35)
-_EARTH_KM = 6371.0
 _STEP_FT = 25
 
 
@@ -61,7 +61,7 @@ def hot_spot(n: int, seed: int, density_per_10000_km2: float = DENSITY_PER_10000
 
 def _disc(rng: np.random.Generator, n: int, area_km2: float) -> tuple[F8, F8]:
     """Evenly spread points of a spherical cap of this area: latitudes and longitudes."""
-    height = area_km2 / (2.0 * np.pi * _EARTH_KM**2)  # in Earth radii; a cap's area is proportional to it
+    height = area_km2 / (2.0 * np.pi * (EARTH_M / 1000.0) ** 2)  # in Earth radii; a cap's area is proportional to it
     if height > 2.0:
         raise ValueError(f"{n:,} aircraft at this density need more than the whole Earth")
     cos_away = 1.0 - height * rng.random(n)

@@ -16,6 +16,7 @@ from watchkeeper.config.schema import Config
 from watchkeeper.detectors.engine.pipeline import Pipeline
 from watchkeeper.detectors.engine.replay import events_of
 from watchkeeper.streams.batch import Batch, columns_of
+from watchkeeper.streams.geo import GRAVITY_MS2
 from watchkeeper.streams.messages import FIELDS, Kind
 
 SECONDS = 5
@@ -38,7 +39,7 @@ def _second(t0: float) -> Batch:
     t = t0 + np.arange(RATE_HZ) / RATE_HZ
     n = len(t)
     zero = np.zeros(n)
-    hover = {f.name: zero for f in FIELDS[Kind.IMU]} | {"imu_az": zero - 9.8}
+    hover = {f.name: zero for f in FIELDS[Kind.IMU]} | {"imu_az": zero - GRAVITY_MS2}
     still = {f.name: zero for f in FIELDS[Kind.GPS] if f.name.startswith("gps_")} | {"fix": zero + 3.0}
     meeting = {
         # 450 kt: a position that stays where it was would be no report

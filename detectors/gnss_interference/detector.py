@@ -26,6 +26,7 @@ from watchkeeper.detectors.gnss_interference.cells import Cells, Census, shape
 from watchkeeper.detectors.gnss_interference.declaration import DECLARATION
 from watchkeeper.detectors.gnss_interference.quality import Quality
 from watchkeeper.streams.batch import F8, I4, U1
+from watchkeeper.streams.geo import EARTH_M
 from watchkeeper.streams.messages import ADSB, Kind
 
 # Areas are looked at this often, in seconds of event time, however short the ticks are; but less often, in proportion,
@@ -33,7 +34,6 @@ from watchkeeper.streams.messages import ADSB, Kind
 EVERY_S, EVERY_MAX_S, EVERY_AIRCRAFT = 1.0, 10.0, 1000
 # Cells that an alarm lists; the area may have more.
 EXTENT_MAX = 500
-EARTH_KM = 6371.0
 NUMBERS = ("aircraft", "affected", "cells", "area_km2", "grown_km2", "shrunk_km2", "lat", "lon", "radius_km")
 
 
@@ -134,7 +134,7 @@ class GnssInterference:
             sum(shape(c)[0] for c in sorted(area.left_t) if t - area.left_t[c] <= TREND_S),
             math.degrees(math.asin(max(-1.0, min(1.0, z)))),
             math.degrees(math.atan2(y, x)),
-            EARTH_KM * math.acos(max(-1.0, min(1.0, nearest))) + edge_km,
+            EARTH_M / 1000.0 * math.acos(max(-1.0, min(1.0, nearest))) + edge_km,
         ]
 
     def _severity(self, affected: F8) -> U1:

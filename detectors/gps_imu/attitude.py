@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import math
 
-from watchkeeper.detectors.gps_imu.eskf import GRAVITY
 from watchkeeper.detectors.gps_imu.state import Vehicle, Work
 from watchkeeper.detectors.gps_imu.wahba import best_rotation
 from watchkeeper.streams.batch import F8
+from watchkeeper.streams.geo import GRAVITY_MS2
 from watchkeeper.streams.kernels import njit
 
 # IMU and GPS are compared over spans of this length: accelerations last longer than one GPS epoch, its noise not.
@@ -128,7 +128,7 @@ def gather(row: Vehicle, work: Work, dt: float) -> float:
         else:
             imu, gps, seconds = row.span_rest[k] + imu_mean, mean - row.span_mean[k], 0.5 * (span + row.span_before_s)
         # a receiver that tells nothing about the vertical is taken to stay level
-        work.seen_gps[k] = (0.0 if math.isnan(gps) else gps) - (GRAVITY * seconds if k == 2 else 0.0)
+        work.seen_gps[k] = (0.0 if math.isnan(gps) else gps) - (GRAVITY_MS2 * seconds if k == 2 else 0.0)
         work.seen_imu[k] = imu
         row.span_rest[k] = change[k] - imu_mean
         row.span_mean[k] = mean

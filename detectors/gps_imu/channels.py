@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 
-from watchkeeper.detectors.gps_imu.eskf import GRAVITY, POS, VEL
+from watchkeeper.detectors.gps_imu.eskf import POS, VEL
 from watchkeeper.detectors.gps_imu.state import (
     AGAINST,
     AGAINST_VERTICAL,
@@ -33,6 +33,7 @@ from watchkeeper.detectors.gps_imu.state import (
     Work,
 )
 from watchkeeper.streams.batch import F8
+from watchkeeper.streams.geo import GRAVITY_MS2
 from watchkeeper.streams.kernels import njit
 
 # GPS is worse vertically: about twice in position, half as much again in velocity.
@@ -64,7 +65,7 @@ COURSE_SPEED, COURSE_STD, COURSE_PART = 4.0, 0.3, 0.15
 @njit(cache=True)
 def strain(accel: float) -> float:
     """Acceleration as a receiver feels it: at several g it loses satellites and its tracking loops lag."""
-    return accel * (1.0 + min(1.0, accel / GRAVITY))
+    return accel * (1.0 + min(1.0, accel / GRAVITY_MS2))
 
 
 @njit(cache=True)
@@ -215,7 +216,7 @@ def force_and_turn(row: Vehicle, work: Work, span: float, dt: float, healthy: bo
         return
     f = work.force
     felt = math.sqrt(f[0] * f[0] + f[1] * f[1] + f[2] * f[2]) / span
-    told = math.sqrt(gx * gx + gy * gy + (gz - GRAVITY) ** 2)
+    told = math.sqrt(gx * gx + gy * gy + (gz - GRAVITY_MS2) ** 2)
     force[0] += (1.0 - keep) * (felt - told - force[0])
     if healthy:
         force[1] += (1.0 - slow) * (force[0] - force[1])

@@ -19,9 +19,9 @@ import math
 
 from watchkeeper.detectors.gps_imu.state import F4, MEASURED, Vehicle, Work
 from watchkeeper.streams.batch import F8
+from watchkeeper.streams.geo import GRAVITY_MS2
 from watchkeeper.streams.kernels import njit
 
-GRAVITY = 9.80665
 ATT, VEL, POS, GYR, ACC = 0, 3, 6, 9, 12
 STATES = 15
 
@@ -54,7 +54,7 @@ def strapdown(row: Vehicle, dt: float, turn: F4, push: F4) -> None:
     dx = r00 * fx + r01 * fy + r02 * fz
     dy = r10 * fx + r11 * fy + r12 * fz
     dz = r20 * fx + r21 * fy + r22 * fz
-    fall = dz + GRAVITY * dt
+    fall = dz + GRAVITY_MS2 * dt
     pos[0] += (vel[0] + 0.5 * dx) * dt
     pos[1] += (vel[1] + 0.5 * dy) * dt
     pos[2] += (vel[2] + 0.5 * fall) * dt

@@ -15,7 +15,7 @@ from watchkeeper.detectors.gps_imu.channels import (
     path_against_velocity,
     steps,
 )
-from watchkeeper.detectors.gps_imu.eskf import GRAVITY, POS, VEL, observe, settle
+from watchkeeper.detectors.gps_imu.eskf import POS, VEL, observe, settle
 from watchkeeper.detectors.gps_imu.imu_bins import consume, move_covariance
 from watchkeeper.detectors.gps_imu.read import has_changed, hold_course, read_fix, remember
 from watchkeeper.detectors.gps_imu.receiver import DELAY_PRIOR, fix_timing, learn_delay, learn_lead, lost_accuracy
@@ -39,6 +39,7 @@ from watchkeeper.detectors.gps_imu.state import (
 )
 from watchkeeper.detectors.gps_imu.verdict import GATE, conclude, suspicion_level
 from watchkeeper.streams.batch import F8
+from watchkeeper.streams.geo import GRAVITY_MS2
 from watchkeeper.streams.kernels import njit
 
 # A receiver needs this long to settle after hard acceleration.
@@ -77,7 +78,7 @@ def take_gps(row: Vehicle, par: Settings, work: Work, t: float, data: F8, i: int
     moved = work.moved
     for k in range(3):
         work.force[k] = row.epoch_force[k]
-        moved[k] = row.epoch_force[k] + (GRAVITY * span if k == 2 else 0.0)
+        moved[k] = row.epoch_force[k] + (GRAVITY_MS2 * span if k == 2 else 0.0)
         row.epoch_force[k] = 0.0
     work.turned = row.epoch_turn
     row.epoch_s = row.epoch_turn = 0.0

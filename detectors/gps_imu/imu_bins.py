@@ -10,9 +10,10 @@ from __future__ import annotations
 import math
 
 from watchkeeper.detectors.gps_imu.align import add_to_level, restart
-from watchkeeper.detectors.gps_imu.eskf import ACC, ATT, GRAVITY, GYR, POS, VEL, spread, strapdown
+from watchkeeper.detectors.gps_imu.eskf import ACC, ATT, GYR, POS, VEL, spread, strapdown
 from watchkeeper.detectors.gps_imu.state import BIN_S, BINS, EMPTY, TRACKING, Settings, Vehicle, Work
 from watchkeeper.streams.batch import F8
+from watchkeeper.streams.geo import GRAVITY_MS2
 from watchkeeper.streams.kernels import njit
 from watchkeeper.streams.messages import IMU
 
@@ -114,7 +115,7 @@ def consume(row: Vehicle, par: Settings, work: Work) -> None:
 def move_covariance(row: Vehicle, par: Settings, work: Work) -> None:
     """Bring the covariance up to the horizon; the process noise follows vibration, acceleration and rotation."""
     t, noise = row.step_s, work.noise
-    force = math.sqrt(row.step_force[0] ** 2 + row.step_force[1] ** 2 + row.step_force[2] ** 2) - GRAVITY * t
+    force = math.sqrt(row.step_force[0] ** 2 + row.step_force[1] ** 2 + row.step_force[2] ** 2) - GRAVITY_MS2 * t
     turn_sq = row.step_turn[0] ** 2 + row.step_turn[1] ** 2 + row.step_turn[2] ** 2
     attitude = par.gyro_noise**2 * t + TURN_ERROR**2 * turn_sq
     velocity = (par.accel_noise**2 + row.vibration * BIN_S) * t + (FORCE_ERROR * force) ** 2

@@ -11,10 +11,10 @@ import math
 
 from watchkeeper.detectors.gps_imu.state import MEASURED, Settings, Vehicle, Work
 from watchkeeper.streams.batch import F8
+from watchkeeper.streams.geo import WGS84_A_M, WGS84_E2
 from watchkeeper.streams.kernels import njit
 from watchkeeper.streams.messages import GPS
 
-WGS84_A, WGS84_E2 = 6_378_137.0, 6.694379990141e-3
 # Fix types below this are no position.
 FIX_MIN = 2.0
 # Receivers hold the course below some speed, 0.7 m/s as a rule; and how exactly they tell their velocity. m/s.
@@ -46,8 +46,8 @@ def read_fix(row: Vehicle, par: Settings, data: F8, i: int, fix: F8) -> bool:
     mid = math.radians(0.5 * (lat + row.lat))
     curve = 1.0 - WGS84_E2 * math.sin(mid) ** 2
     east = math.radians((lon - row.lon + 540.0) % 360.0 - 180.0)
-    fix[0] = row.fix[0] + math.radians(lat - row.lat) * WGS84_A * (1.0 - WGS84_E2) / (curve * math.sqrt(curve))
-    fix[1] = row.fix[1] + east * WGS84_A * math.cos(mid) / math.sqrt(curve)
+    fix[0] = row.fix[0] + math.radians(lat - row.lat) * WGS84_A_M * (1.0 - WGS84_E2) / (curve * math.sqrt(curve))
+    fix[1] = row.fix[1] + east * WGS84_A_M * math.cos(mid) / math.sqrt(curve)
     return True
 
 

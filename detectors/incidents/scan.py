@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from watchkeeper.config.schema import Frames
-from watchkeeper.detectors.gps_imu.eskf import GRAVITY
 from watchkeeper.streams.batch import F8
+from watchkeeper.streams.geo import GRAVITY_MS2
 from watchkeeper.streams.messages import COLUMN, Kind
 
 _G, _I = COLUMN[Kind.GPS], COLUMN[Kind.IMU]
@@ -90,7 +90,7 @@ def look_at_imu(imu_t: F8, imu: F8, gps_t: F8, gps: F8, frames: Frames) -> ImuLo
     size = float(np.linalg.norm(mean))
     stuck = bool((np.ptp(imu[_INERTIAL][:, recent], axis=1) == 0.0).all())
     # at rest or in steady flight gravity is the most of it
-    scaled = TELLING if size < 0.3 * GRAVITY or size > 3.0 * GRAVITY else 0.0
+    scaled = TELLING if size < 0.3 * GRAVITY_MS2 or size > 3.0 * GRAVITY_MS2 else 0.0
     turned = TELLING if scaled == 0.0 and float(np.abs(mean[:2]).max()) > 0.7 * size else 0.0
     return ImuLook(turned, scaled, stuck, _odd_force(imu_t[recent], imu[:, recent], gps_t, gps, frames))
 
@@ -110,7 +110,7 @@ def _odd_force(t: F8, imu: F8, gps_t: F8, gps: F8, frames: Frames) -> float:
     force = imu[_FORCE][:, within]
     if frames.body == "flu":
         force = force * np.array((1.0, -1.0, -1.0))[:, None]
-    felt = _to_ned(force, attitude[:, within]).mean(axis=1) + np.array((0.0, 0.0, GRAVITY))
+    felt = _to_ned(force, attitude[:, within]).mean(axis=1) + np.array((0.0, 0.0, GRAVITY_MS2))
     return float(np.linalg.norm(felt - change))
 
 

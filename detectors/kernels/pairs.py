@@ -19,12 +19,12 @@ from numpy.typing import NDArray
 
 from watchkeeper.detectors.kernels.approach import ON_LIMIT_FT, ON_LIMIT_M, STILL_MS, State
 from watchkeeper.streams.batch import I8, Bool
-from watchkeeper.streams.geo import NM_M, WGS84_E2
+from watchkeeper.streams.geo import EARTH_IUGG_M, NM_M, WGS84_E2
 from watchkeeper.streams.kernels import njit
 from watchkeeper.streams.records import blank
 
-# Mean radius of the Earth in nautical miles, for the distances that the metrics define by the haversine formula.
-EARTH_NM = 6_371_008.8 / NM_M
+# For the distances that the metrics define by the haversine formula.
+EARTH_NM = EARTH_IUGG_M / NM_M
 # A turn that brings the nose nearer to the waypoint by more than this is navigation.
 NAVIGATION_DEG = 1.0
 # An intruder is a threat up to this distance at closest approach, or up to the separation minimum if that is larger.

@@ -19,10 +19,11 @@ from numpy.typing import ArrayLike
 
 from watchkeeper.evaluation.tracks.set import wrapped
 from watchkeeper.streams.batch import F8, I8
+from watchkeeper.streams.geo import EARTH_IUGG_M
 from watchkeeper.streams.kernels import njit
 
 # Mean radius of the Earth as the IUGG defines it, (2a + b) / 3 of GRS80.
-RADIUS_KM = 6371.0088
+RADIUS_KM = EARTH_IUGG_M / 1000.0
 EDR_EPS_M = 100.0
 # The columns that `compare` fills.
 HAUSDORFF, DTW, EDR = 0, 1, 2

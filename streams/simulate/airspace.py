@@ -11,7 +11,7 @@ import math
 import numpy as np
 
 from watchkeeper.streams.batch import F8, I4, I8, Bool
-from watchkeeper.streams.geo import KT_MS
+from watchkeeper.streams.geo import GRAVITY_MS2, KT_MS
 from watchkeeper.streams.simulate.traffic import Traffic
 
 # Busy core-area airspace at midday, all levels together; the area is as large as the number of aircraft asks for.
@@ -116,7 +116,7 @@ class Airspace:
         turning = np.flatnonzero(steady & (chance[0] < 1.0 / TURN_EVERY_S))
         tr.turn_left_deg[turning] = np.clip(rng.normal(0.0, 25.0, len(turning)), -90.0, 90.0)
         speed_mps = np.maximum(tr.gs_kt[turning], 100.0) * KT_MS
-        tr.turn_rate_dps[turning] = np.degrees(9.80665 * math.tan(math.radians(BANK_DEG)) / speed_mps)
+        tr.turn_rate_dps[turning] = np.degrees(GRAVITY_MS2 * math.tan(math.radians(BANK_DEG)) / speed_mps)
         changing = np.flatnonzero(level & (chance[1] < 1.0 / LEVEL_EVERY_S))
         tr.sel_alt_ft[changing] = self._draw_levels(tr.trk_deg[changing])
         self._descend(np.flatnonzero(level & (chance[2] < 1.0 / DESCEND_EVERY_S)).astype(np.int32))

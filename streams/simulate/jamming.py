@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from watchkeeper.streams.batch import F8, I4, Bool
-from watchkeeper.streams.geo import FT_M
+from watchkeeper.streams.geo import EARTH_M, FT_M
 from watchkeeper.streams.messages import COLUMN, Kind
 from watchkeeper.streams.simulate.airspace import CENTRE_LAT, CENTRE_LON
 from watchkeeper.streams.simulate.traffic import Pilot
@@ -27,7 +27,6 @@ POOR_NACP, POOR_NIC = 4.0, 4.0
 JAMMED = (0.0, 0.0, 0.0, 1.0, 3.0)
 # The horizon is this many km per square root of a metre of height, refraction included.
 HORIZON_KM = 4.12
-EARTH_KM = 6371.0
 
 _C = COLUMN[Kind.ADSB]
 
@@ -54,7 +53,7 @@ class Jamming:
         """Whether the jammer reaches aircraft at these times and places."""
         a, b = np.radians(lat), math.radians(self.lat)
         half = np.sin((a - b) / 2) ** 2 + np.cos(a) * math.cos(b) * np.sin(np.radians(lon - self.lon) / 2) ** 2
-        away_km = 2.0 * EARTH_KM * np.arcsin(np.sqrt(np.minimum(half, 1.0)))
+        away_km = 2.0 * EARTH_M / 1000.0 * np.arcsin(np.sqrt(np.minimum(half, 1.0)))
         horizon_km = HORIZON_KM * np.sqrt(np.maximum(alt_ft * FT_M, 0.0))
         reached: Bool = away_km < np.minimum(self.radius_km(t), horizon_km)
         return reached

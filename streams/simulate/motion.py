@@ -16,9 +16,9 @@ from typing import NamedTuple
 import numpy as np
 
 from watchkeeper.streams.batch import F8, I4, I8
+from watchkeeper.streams.geo import GRAVITY_MS2
 from watchkeeper.streams.kernels import njit
 
-GRAVITY = 9.80665
 QUAD, WING = 0, 1
 # Columns of a segment: start and length in s; speed, course rate, climb rate, envelope before and after; course and
 # position (north, east, down) at its start.
@@ -87,7 +87,7 @@ class Plan(NamedTuple):
 
     segs: F8
     first: I8
-    count: I8
+    segments: I8
     cycle_s: F8
     offset_s: F8
     home: F8
@@ -102,7 +102,7 @@ def track(vid: I4, t: F8, plan: Plan, out: F8) -> None:
     for i in range(vid.size):
         d = vid[i]
         m = (t[i] + plan.offset_s[d]) % plan.cycle_s[d]
-        seg = segs[_find(segs, plan.first[d], plan.count[d], m)]
+        seg = segs[_find(segs, plan.first[d], plan.segments[d], m)]
         s, length = m - seg[START], seg[LENGTH]
         north, east, down = displacement(seg, s)
         area, step, slope, _, _ = _ramp(s / length)
@@ -132,7 +132,7 @@ def body(vid: I4, t: F8, plan: Plan, out: F8) -> None:
     for i in range(vid.size):
         d = vid[i]
         m = (t[i] + plan.offset_s[d]) % plan.cycle_s[d]
-        seg = segs[_find(segs, plan.first[d], plan.count[d], m)]
+        seg = segs[_find(segs, plan.first[d], plan.segments[d], m)]
         s, length = m - seg[START], seg[LENGTH]
         area, step, slope, bend, third = _ramp(s / length)
         dv, dr, dw, de = seg[V1] - seg[V0], seg[R1] - seg[R0], seg[W1] - seg[W0], seg[E1] - seg[E0]
@@ -165,7 +165,7 @@ def body(vid: I4, t: F8, plan: Plan, out: F8) -> None:
         sr, cr, sp, cp = math.sin(roll), math.cos(roll), math.sin(pitch), math.cos(pitch)
 
         # specific force: acceleration less gravity, turned by yaw, then pitch, then roll into the body
-        fn, fe, fd = acc[0], acc[1], acc[2] - GRAVITY
+        fn, fe, fd = acc[0], acc[1], acc[2] - GRAVITY_MS2
         hx, hy = c * fn + sn * fe, -sn * fn + c * fe
         px, pz = cp * hx - sp * fd, sp * hx + cp * fd
         out[0, i] = px
@@ -184,7 +184,7 @@ def body(vid: I4, t: F8, plan: Plan, out: F8) -> None:
 def _lean(vel: F8, acc: F8, jerk: F8, c: float, sn: float, r: float) -> tuple[float, float, float, float]:
     """Roll, pitch and their rates of a multirotor, whose thrust must point along what it has to give."""
     tn, te = acc[0] + QUAD_DRAG_PER_S * vel[0], acc[1] + QUAD_DRAG_PER_S * vel[1]
-    tz = acc[2] - GRAVITY
+    tz = acc[2] - GRAVITY_MS2
     dn, de, dz = jerk[0] + QUAD_DRAG_PER_S * acc[0], jerk[1] + QUAD_DRAG_PER_S * acc[1], jerk[2]
     tx, ty = c * tn + sn * te, -sn * tn + c * te
     dx, dy = c * dn + sn * de + r * ty, -sn * dn + c * de - r * tx
@@ -198,7 +198,7 @@ def _lean(vel: F8, acc: F8, jerk: F8, c: float, sn: float, r: float) -> tuple[fl
 @njit(cache=True)
 def _bank(v: float, v1: float, r: float, r1: float, w: float, w1: float) -> tuple[float, float, float, float]:
     """Roll, pitch and their rates of a fixed wing in a coordinated turn, with its nose a little above its path."""
-    side, side1 = v * r / GRAVITY, (v1 * r + v * r1) / GRAVITY
+    side, side1 = v * r / GRAVITY_MS2, (v1 * r + v * r1) / GRAVITY_MS2
     soft = math.sqrt(v * v + WING_SOFT_SPEED * WING_SOFT_SPEED)
     soft1 = v * v1 / soft
     slope, slope1 = w / soft, (w1 * soft - w * soft1) / (soft * soft)

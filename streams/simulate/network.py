@@ -16,12 +16,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from watchkeeper.streams.batch import I4, I8, Batch, Bool, Columns
+from watchkeeper.streams.geo import GRAVITY_MS2
 from watchkeeper.streams.linkmeter import LinkMeter
 from watchkeeper.streams.messages import COLUMN, FIELDS, Kind
 from watchkeeper.streams.simulate import arrival
 from watchkeeper.streams.simulate.arrival import Chunk
 from watchkeeper.streams.simulate.faults import Fault, Faults
-from watchkeeper.streams.simulate.motion import GRAVITY
 from watchkeeper.streams.simulate.scenarios import T0, simulate
 from watchkeeper.streams.simulate.sensors import GPS_RATE_HZ, DroneSource
 
@@ -198,7 +198,7 @@ def _misread(form: str, chunk: Chunk, rows: I8) -> None:
             data[axes[0], rows], data[axes[1], rows], data[axes[2], rows] = y, x, -z
     elif form == "unit":
         columns, factor = (
-            ([*_POSITION, *_VELOCITY], 1.0 / FOOT_M) if chunk.kind is Kind.GPS else (_FORCE, 1.0 / GRAVITY)
+            ([*_POSITION, *_VELOCITY], 1.0 / FOOT_M) if chunk.kind is Kind.GPS else (_FORCE, 1.0 / GRAVITY_MS2)
         )
         data[np.ix_(np.array(columns), rows)] *= factor
     elif form == "axis" and chunk.kind is Kind.IMU:

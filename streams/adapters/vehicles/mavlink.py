@@ -28,11 +28,11 @@ from watchkeeper.streams.adapters.base import AdapterDeclaration, FeedLog, Sampl
 from watchkeeper.streams.adapters.rows import Rows
 from watchkeeper.streams.adapters.senderclock import SenderClock
 from watchkeeper.streams.batch import Batch
-from watchkeeper.streams.geo import FT_M, KT_MS
+from watchkeeper.streams.geo import FT_M, GRAVITY_MS2, KT_MS
 from watchkeeper.streams.logs.base import Format
 from watchkeeper.streams.messages import Drop, Kind
 
-MILLI_G_MS2 = 9.80665e-3
+MILLI_G_MS2 = 1e-3 * GRAVITY_MS2
 # Of several IMU messages of one system the best counts, and once it was seen the others do not.
 _IMU_RANK = {"SCALED_IMU": 1, "RAW_IMU": 2, "HIGHRES_IMU": 3}
 _UNKNOWN_U8, _UNKNOWN_U16 = 255, 65_535

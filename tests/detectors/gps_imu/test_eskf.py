@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from watchkeeper.detectors.gps_imu.eskf import (
     ACC,
     ATT,
-    GRAVITY,
     GYR,
     POS,
     VEL,
@@ -24,6 +23,7 @@ from watchkeeper.detectors.gps_imu.eskf import (
 )
 from watchkeeper.detectors.gps_imu.state import Vehicle, Work
 from watchkeeper.detectors.gps_imu.wahba import best_rotation
+from watchkeeper.streams.geo import GRAVITY_MS2
 from watchkeeper.streams.kernels import njit
 from watchkeeper.streams.records import blank
 
@@ -79,14 +79,14 @@ def random_covariance(seed: int) -> np.ndarray:
 
 def test_a_coordinated_turn_ends_where_it_began():
     speed, rate, dt = 20.0, 0.2, 0.02
-    bank = math.atan(speed * rate / GRAVITY)
+    bank = math.atan(speed * rate / GRAVITY_MS2)
     steps = round(2 * math.pi / rate / dt)
     dt = 2 * math.pi / rate / steps
     table = vehicle()
     table["quat"][0] = [math.cos(bank / 2), math.sin(bank / 2), 0, 0]
     table["vel"][0] = [speed, 0, 0]
     turn = np.tile(np.float32([0, rate * math.sin(bank) * dt, rate * math.cos(bank) * dt]), (steps, 1))
-    push = np.tile(np.float32([0, 0, -GRAVITY / math.cos(bank) * dt]), (steps, 1))
+    push = np.tile(np.float32([0, 0, -GRAVITY_MS2 / math.cos(bank) * dt]), (steps, 1))
 
     _fly(table, dt, turn, push)
 
@@ -98,8 +98,8 @@ def test_gravity_alone_is_a_fall_and_its_reaction_is_rest():
     falling, resting = vehicle(), vehicle()
     still = np.zeros((50, 3), np.float32)
     _fly(falling, 0.02, still, still)
-    _fly(resting, 0.02, still, np.tile(np.float32([0, 0, -GRAVITY * 0.02]), (50, 1)))
-    assert falling["pos"][0] == pytest.approx([0, 0, GRAVITY / 2], rel=1e-6)
+    _fly(resting, 0.02, still, np.tile(np.float32([0, 0, -GRAVITY_MS2 * 0.02]), (50, 1)))
+    assert falling["pos"][0] == pytest.approx([0, 0, GRAVITY_MS2 / 2], rel=1e-6)
     assert resting["pos"][0] == pytest.approx([0, 0, 0], abs=1e-6)
 
 
@@ -107,7 +107,7 @@ def test_the_closed_form_of_the_covariance_is_that_of_many_small_steps():
     table, dt, steps = vehicle(), 0.02, 10
     rng = np.random.default_rng(5)
     turn = (rng.normal(size=(steps, 3)) * 0.3 * dt).astype(np.float32)
-    push = (rng.normal((0.0, 0.0, -GRAVITY), 1.0, (steps, 3)) * dt).astype(np.float32)
+    push = (rng.normal((0.0, 0.0, -GRAVITY_MS2), 1.0, (steps, 3)) * dt).astype(np.float32)
     before = random_covariance(1)
     table["cov"][0] = before
     expected = before[:15, :15].copy()
@@ -155,10 +155,10 @@ def test_six_measurements_in_one_pass_are_the_textbook_update():
     st.floats(-1.5, 1.5),
 )
 def test_levelling_finds_roll_and_pitch_from_gravity(roll, pitch):
-    up = -GRAVITY * np.array([-math.sin(pitch), math.cos(pitch) * math.sin(roll), math.cos(pitch) * math.cos(roll)])
+    up = -GRAVITY_MS2 * np.array([-math.sin(pitch), math.cos(pitch) * math.sin(roll), math.cos(pitch) * math.cos(roll)])
     table = vehicle()
     _level(table, *up)
-    assert rotation(table["quat"][0]) @ up == pytest.approx([0, 0, -GRAVITY], abs=1e-6)
+    assert rotation(table["quat"][0]) @ up == pytest.approx([0, 0, -GRAVITY_MS2], abs=1e-6)
 
 
 @settings(max_examples=50, deadline=None)
@@ -181,7 +181,7 @@ def test_the_covariance_stays_one_over_a_day_of_updates():
     noise = np.full(16, 1e-8)
     for _ in range(20_000):
         turn = (still + rng.normal(size=3) * 0.01).astype(np.float32)
-        push = (still + [0.0, 0.0, -0.02 * GRAVITY] + rng.normal(size=3) * 0.05).astype(np.float32)
+        push = (still + [0.0, 0.0, -0.02 * GRAVITY_MS2] + rng.normal(size=3) * 0.05).astype(np.float32)
         _fly(table, 0.02, turn, push)
         _spread(table, noise)
         _measure(table, work, np.zeros(6), np.array([0.5, 0.5, 2.0, 0.1, 0.1, 0.2]))
