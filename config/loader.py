@@ -3,7 +3,7 @@
 Layers, the later one wins: schema defaults, the profile's TOML, the user's file, `WATCHKEEPER_SECTION__KEY`
 variables, `overrides`. Each layer is checked by itself, so a problem names where it was written; rules between
 keys are checked on the result, rules within a table of an array on that table. Called by `run`, `replay`,
-`check-config` and whoever needs a Config.
+`check-config` and every other caller that needs a Config.
 """
 
 from __future__ import annotations

@@ -234,7 +234,7 @@ class Log(Section, frozen=True):
 
 
 class Config(Section, frozen=True):
-    """Everything `watchkeeper run -c FILE` can be told."""
+    """Every setting of `watchkeeper run -c FILE`."""
 
     profile: Annotated[
         Literal["high-sensitivity", "balanced", "high-specificity"],

@@ -1,7 +1,7 @@
 """The daemon: builds the parts, runs them as one group of tasks, and brings them down in order.
 
     transport, sources → Intake → Pump (decoder, pipeline) → AlarmRouter → journal → MQTT and all other sinks
-    beside them: HTTP, snapshots, dead letters
+    next to them: HTTP, snapshots, dead letters
 
 Start: take the state directory, restore the snapshot, let the journal correct its alarms, listen on HTTP, compile
 (`warm_up`), and only then subscribe. Stop (SIGTERM, SIGINT): judge what has arrived, write and publish every alarm,
@@ -66,7 +66,7 @@ DRAIN_S = 6.0
 class App:
     """One daemon. Building it takes the state directory (StateError: it cannot be had); `run` returns when stopped.
 
-    `reload` gives the configuration anew.
+    `reload` reads the configuration again.
     """
 
     def __init__(self, config: Config, *, reload: Callable[[], Config] | None = None) -> None:
@@ -282,7 +282,7 @@ class App:
         return [broker, *sources]
 
     def reload(self) -> None:
-        """Take the configuration anew; a bad one changes nothing."""
+        """Read the configuration again; a bad one changes nothing."""
         if self._load is None:
             return
         self.supervisor.reloading()

@@ -1,4 +1,4 @@
-"""Dead letters: what was refused, why, and how it began, for whoever has to find the sender.
+"""Dead letters: payloads that were refused, the reason and their first bytes, to find the sender.
 
 `refused` is called for every bad payload, possibly a hundred thousand times a second, so it only counts; a few per
 second are kept to be published on `<output>/deadletter` as JSON:

@@ -37,7 +37,7 @@ from watchkeeper.streams.mqtt.transport import Backoff
 
 log = logging.getLogger(__name__)
 
-# A receiver that says nothing for this long is connected to anew: its machine may be gone without a farewell.
+# A receiver that says nothing for this long is connected to again: its machine may be gone.
 QUIET_S = 60.0
 CONNECT_S = 10.0
 UDP_QUEUE = 10_000
@@ -179,7 +179,7 @@ class _Cable:
     """A serial line; see Line."""
 
     def __init__(self, url: str) -> None:
-        from serial import Serial  # noqa: PLC0415  comes with the extra of whoever speaks over a cable
+        from serial import Serial  # noqa: PLC0415  comes with the extra `mavlink`
 
         where = urlsplit(url)
         baud = int(parse_qs(where.query).get("baud", [str(BAUD)])[0])
@@ -226,7 +226,7 @@ class _Datagrams(asyncio.DatagramProtocol):
         self._refused = refused
 
     def datagram_received(self, data: bytes, addr: tuple[str | int, ...]) -> None:  # noqa: ARG002
-        """Whoever it is from: a ground station forwards many vehicles on one port."""
+        """Any sender: a ground station forwards many vehicles on one port."""
         try:
             self._queue.put_nowait(data)
         except asyncio.QueueFull:

@@ -11,7 +11,7 @@ is cut off and counted. Lines that are no events (a damaged disk) are skipped an
 An event that the disk does not take waits in memory, the latest of each alarm, and is written with the next ones.
 
 Written means handed to the operating system: it survives whatever happens to this process. With `fsync` the disk is
-told to keep each event as well, beside the work and not before it: a disk may take a second over that, and an alarm
+told to keep each event as well, in parallel and not before it: a disk may take a second over that, and an alarm
 must not wait for it. A power cut can lose what was written while the disk was busy with the sync before.
 
 Rotation, at `max_bytes`: the new file starts with the last event of every active alarm and the unconfirmed cleared

@@ -210,7 +210,7 @@ class LiveView:
         return []
 
     async def run(self) -> None:
-        """Task: nothing; whoever shows the picture has `draw`."""
+        """Task: nothing; `draw` shows the picture."""
         await idle()
 
     async def flush(self) -> None:

@@ -31,8 +31,8 @@ from watchkeeper.config.outputs import Webhook
 from watchkeeper.config.schema import Config
 from watchkeeper.daemon.logs import kv
 from watchkeeper.daemon.outputs.base import Context, Declaration, settled
+from watchkeeper.daemon.outputs.delivered import Delivered
 from watchkeeper.daemon.outputs.outbox import Letter, Outbox
-from watchkeeper.daemon.outputs.told import Told
 from watchkeeper.detectors.alarms.events import CLEARED, RAISED, AlarmEvent, encode_event
 from watchkeeper.streams.mqtt.transport import Backoff
 
@@ -55,7 +55,7 @@ class WebhookSink:
         self._settings = settings
         self._key = _key(settings)
         self._now = now
-        self._told = Told(state_dir / f"webhook-{settings.name}.told" if state_dir else None)
+        self._known = Delivered(state_dir / f"webhook-{settings.name}.told" if state_dir else None)
         self._outbox = Outbox(settings.queue_events)
         self._arrived = asyncio.Event()
         self._posting = False
@@ -75,23 +75,23 @@ class WebhookSink:
     def put(self, event: AlarmEvent) -> None:
         """Take over one event; returns at once."""
         if event.state in self._settings.states:
-            self._outbox.put(Letter(event), self._told)
+            self._outbox.put(Letter(event), self._known)
             self._arrived.set()
         elif event.state == CLEARED:
-            self._told.note(event.id, active=False)
+            self._known.note(event.id, active=False)
 
     def catch_up(self, active: Sequence[AlarmEvent], ended: Iterable[AlarmEvent]) -> None:
         """After a restart, with what the journal knows: tell what the receiver has missed."""
         over = {event.id: event for event in ended}
-        missed = [over[alarm_id] for alarm_id in sorted(self._told.ids & over.keys())]
+        missed = [over[alarm_id] for alarm_id in sorted(self._known.ids & over.keys())]
         if RAISED in self._settings.states:
-            missed += [event for event in active if event.id not in self._told]
+            missed += [event for event in active if event.id not in self._known]
         for event in missed:
-            self._outbox.put(Letter(event), self._told)
+            self._outbox.put(Letter(event), self._known)
             self._arrived.set()
         # of these the journal knows nothing any more
-        for alarm_id in self._told.ids - over.keys() - {event.id for event in active}:
-            self._told.note(alarm_id, active=False)
+        for alarm_id in self._known.ids - over.keys() - {event.id for event in active}:
+            self._known.note(alarm_id, active=False)
 
     async def run(self) -> None:
         """Task: post what waits, for ever."""
@@ -133,7 +133,7 @@ class WebhookSink:
             return self._failed(f"status {status}")
         if status // 100 == 2:
             self.delivered += 1
-            await asyncio.to_thread(self._told.note, event.id, active=event.state != CLEARED)
+            await asyncio.to_thread(self._known.note, event.id, active=event.state != CLEARED)
             if self._trouble:
                 log.info("webhook takes events again", extra=kv(webhook=self.name, waiting=len(self._outbox)))
                 self._trouble = ""

@@ -260,7 +260,7 @@ class Places(_Given[str]):
             self._free.append(cell)
 
     def of_vehicles(self, slots: I4) -> I4:  # noqa: ARG002
-        """None: whoever leaves, the place stays where it is."""
+        """None: vehicles leave, the place stays where it is."""
         return NO_CELLS
 
     def heard_t(self, cells: I4) -> F8:

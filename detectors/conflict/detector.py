@@ -45,7 +45,7 @@ CAPTURE_SHARE, CAPTURE_FT, LEVELS_FT = 0.7, 200.0, 1000.0
 STEADY_FPM = 200.0
 
 
-class Told:
+class PairNumbers:
     """The numbers of a pair's evidence (streams/records.py)."""
 
     tcpa_s: float
@@ -58,7 +58,7 @@ class Told:
     los: float
 
 
-NUMBERS = layout(Told).names or ()
+NUMBERS = layout(PairNumbers).names or ()
 SEP_NM = NUMBERS.index("sep_nm")
 
 _CAUTION, _WARNING = 1, 2
@@ -114,7 +114,7 @@ class Conflict:
         self._last = (pairs, scan.overflow, n)
         a, b, order = fleet.order_pairs(pairs["a"][named], pairs["b"][named])
         rows = named[order]
-        severity, epoch, told = np.empty(len(rows), np.uint8), np.empty(len(rows)), room(Told, len(rows))
+        severity, epoch, told = np.empty(len(rows), np.uint8), np.empty(len(rows)), room(PairNumbers, len(rows))
         _tell(rows, pairs, fleet.last_t[adsb], (c.warning_s, c.caution_s), severity, epoch, told)
         numbers = told.view(np.float64).reshape(len(rows), len(NUMBERS)).T
         evidence = []

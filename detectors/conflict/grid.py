@@ -6,7 +6,7 @@ hold a pair. The few that fly faster than FAST_MS live in coarser levels of doub
 does not widen the cells of everyone.
 
 A key is level, x, y, z of a cell, as one number with z counting by ones. Aircraft are sorted by key, so three cells on
-top of each other are one run, and the columns beside it are found by pointers that only ever move forward.
+top of each other are one run, and the columns next to it are found by pointers that only ever move forward.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _MOST_CELLS = 1 << 19
 _DIGIT_BITS = 11
 # A level with no more aircraft than this is looked through whole: cheaper than finding the cells that touch.
 _FEW = 32
-# Columns beside a cell that come after it in the order: together with the cell above they see every pair once.
+# Columns next to a cell that come after it in the order: together with the cell above they see every pair once.
 _COLUMNS = 4
 RUNS = 1 + _COLUMNS + 9 * LEVELS
 

@@ -30,7 +30,7 @@ from watchkeeper.streams.kernels import njit
 from watchkeeper.streams.messages import ADSB
 from watchkeeper.streams.records import blank, take_over
 
-# After a longer break the track starts anew.
+# After a longer break the track starts again.
 BREAK_S = 60.0
 # How long a long track that jumped is not believed in its new place, and how far off its old course it may return.
 SUSPECT_S, RETURN_DEG = 1800.0, 20.0

@@ -37,7 +37,7 @@ YAW_STD_MIN = 0.1
 
 @njit(cache=True)
 def restart(row: Vehicle, t: float) -> None:
-    """Begin anew at time t, keeping what was learned about the vehicle."""
+    """Begin again at time t, keeping what was learned about the vehicle."""
     row.bin_first = 0
     row.bin_count = 0
     row.bin_start = t

@@ -175,7 +175,7 @@ def observe(row: Vehicle, work: Work, state: int, residual: float, variance: flo
 
 @njit(cache=True)
 def settle(row: Vehicle, work: Work) -> None:
-    """Take the pending measurements into covariance and state, in one pass, and begin anew."""
+    """Take the pending measurements into covariance and state, in one pass, and begin again."""
     cov, lines, gains = row.cov, work.lines, work.gains
     # unused lines are zero, so that the compiler can unroll over all six
     for m in range(work.count, MEASURED):

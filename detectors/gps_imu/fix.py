@@ -44,7 +44,7 @@ from watchkeeper.streams.kernels import njit
 
 # A receiver needs this long to settle after hard acceleration.
 SETTLE_S = 2.0
-# After a pause in the GPS this long position begins anew.
+# After a pause in the GPS this long position begins again.
 OUTAGE_S = 10.0
 # Innovations beyond this part of their usual level count less: an attack that grows is followed ever more slowly.
 SOFT = 0.8

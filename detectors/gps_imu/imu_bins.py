@@ -17,7 +17,7 @@ from watchkeeper.streams.geo import GRAVITY_MS2
 from watchkeeper.streams.kernels import njit
 from watchkeeper.streams.messages import IMU
 
-# A pause in the IMU longer than this cannot be bridged: attitude and velocity begin anew.
+# A pause in the IMU longer than this cannot be bridged: attitude and velocity begin again.
 RESTART_S = 2.0
 # Samples that jitter early must not stretch a bin to twice its length.
 BIN_FULL_S = 0.8 * BIN_S

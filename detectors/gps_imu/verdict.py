@@ -119,7 +119,7 @@ def _patience(row: Vehicle, par: Settings, warm: bool) -> float:
 
 @njit(cache=True)
 def _believe_gps(row: Vehicle, par: Settings, fix: F8) -> None:
-    """Take position and velocity from the GPS; when that was not enough before, find the attitude anew as well."""
+    """Take position and velocity from the GPS; when that was not enough before, find the attitude again as well."""
     cov = row.cov
     row.self_s = row.calm_s = 0.0
     # what added up while the filter coasted says nothing about the GPS that is believed now

@@ -111,7 +111,7 @@ class LiveTools:
         return None
 
     def _rate(self, sensor: str) -> float | None:
-        """How fast a sensor makes samples, over what is usual: beside its neighbours, for a link thins them all."""
+        """How fast a sensor makes samples, over what is usual: next to its neighbours, for a link thins them all."""
         vehicle = self._topology.parent[sensor]
         slot = self._fleet.slot_of[vehicle]
         ratios = self._stats.rate_ratio()[:, slot]

@@ -1,7 +1,7 @@
 """intent: a controller that acts with no conflict ("ghost") or leaves one alone ("missed").
 
-Listens to commands (`action`) and waypoints (`route`) beside ADS-B, and looks once per `step_s` of event time. Until
-the first command or waypoint it does nothing at all. At a step (steps.py) a vehicle's nearest approach to
+Listens to commands (`action`) and waypoints (`route`) in addition to ADS-B, and looks once per `step_s` of event time.
+Until the first command or waypoint it does nothing at all. At a step (steps.py) a vehicle's nearest approach to
 another is found (kernels/pairs.py); it is in conflict when that is closer than the minimum within the horizon.
 - ghost: a deliberate command (over the thresholds, no turn towards the waypoint) while the vehicle is in no conflict
   and has not been in one lately. Score: command over threshold.

@@ -32,7 +32,7 @@ class Waypoint:
 
 
 class Vehicle:
-    """A vehicle of one step, beside its state."""
+    """A vehicle of one step, in addition to its state."""
 
     slot: Int4
     heading_deg: float

@@ -20,7 +20,7 @@ BASE_MIN_S, BASE_MAX_S = 5.0, 30.0
 SPEED_S, SPEED_MIN = 30.0, 3
 # Speed and track of an aircraft in the air change within this time, if only by a knot; unchanged, they are held values.
 HELD_S = 60.0
-# After a longer silence the track starts anew: nothing can be said about what happened in between.
+# After a longer silence the track starts again: nothing can be said about what happened in between.
 BREAK_S = 120.0
 # Altitude steps are 25 or 100 ft and barometric noise some tens: less than this is no spike, however fast.
 ALT_NOISE_M = 150.0

@@ -121,7 +121,7 @@ class LinkStats:
 
     @property
     def silent(self) -> Bool:
-        """Which streams were silent at the end of the last bin; whoever came since then still is."""
+        """Which streams were silent at the end of the last bin; one that came since then still counts as silent."""
         return self._silent[:, : self._fleet.high]
 
     def _unheard(self, t: float, n: int) -> Bool:

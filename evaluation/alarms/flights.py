@@ -179,7 +179,7 @@ def jumps(t: F8, xyz_m: F8) -> Bool:
     step_m = np.linalg.norm(np.diff(xyz_m, axis=0), axis=1)
     fast = step_m > JUMP_KT * KT_MS * np.diff(t)
     jump: Bool = np.append(fast, True) & np.append(True, fast)
-    # beside a jump the first and the last position look like one too, if they have no other neighbour
+    # next to a jump the first and the last position look like one too, if they have no other neighbour
     jump[0] &= not jump[1]
     jump[-1] &= not jump[-2]
     return jump

@@ -1,4 +1,4 @@
-"""`watchkeeper inject ATTACK LOG OUT`: a log with one attack of the catalogue in it, and the truth beside it.
+"""`watchkeeper inject ATTACK LOG OUT`: a log with one attack of the catalogue in it, and the truth next to it.
 
 The same code as the evaluation's (catalogue.py). Every vehicle with GPS and IMU is attacked, or the one named.
 Everything else in the log passes unchanged and in order. Loaded by daemon/commands/inject.py.

@@ -1,4 +1,4 @@
-"""The 31 metrics of an episode, and the few beside them, from its columns and series. Definitions: the docs page.
+"""The 31 metrics of an episode, and a few others, from its columns and series. Definitions: the docs page.
 
 Names and formulas are those of docs/evaluation/conflicts.md. A metric of nothing is NaN where "nothing" must not look
 like "perfect" or "collided"; shares whose document divides by max(1, …) are 0 then.

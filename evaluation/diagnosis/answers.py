@@ -1,7 +1,7 @@
 """What the simulated network answers to each tool: readings with the noise that real ones have.
 
 Packets get lost on healthy links, busy and idle processors overlap, a port's signal lamp lies now and then, and an
-explanation that fits one cause fits others a little. Whoever asks sees readings only, never the network.
+explanation that fits one cause fits others a little. The caller sees readings only, never the network.
 """
 
 from __future__ import annotations

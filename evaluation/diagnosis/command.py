@@ -94,7 +94,7 @@ def _show(args: argparse.Namespace, tables: list[Table], summary: dict[str, Any]
 
 
 def _tell(args: argparse.Namespace, result: Diagnosis) -> None:
-    """The agents beside each other, the first of them in detail."""
+    """The agents compared, the first of them in detail."""
     first, summary = next(iter(result.summaries.items()))
     tables = [report.agents_table(result.summaries)]
     tables += [] if result.streamed is None else [report.streamed_table(result.streamed)]

@@ -53,7 +53,7 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """The whole truth, hidden from whoever investigates. `rtt_s` and `lost` are those of each device's uplink."""
+    """The whole truth, hidden from the agent. `rtt_s` and `lost` are those of each device's uplink."""
 
     topology: Topology
     rtt_s: dict[str, float]

@@ -1,4 +1,4 @@
-"""The evaluation of the diagnosis in words: the agents beside each other, fault types, look-alikes. Text and HTML."""
+"""The evaluation of the diagnosis in words: the agents compared, fault types, look-alikes. Text and HTML."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ OURS, PEER, BAD, GREY = "#0072b2", "#999999", "#d55e00", "#cccccc"
 
 
 def recall_by_attack(ours: GroupFigures, peer: GroupFigures) -> bytes:
-    """Recall at 1 % of every attack, worst first, with intervals, beside the innovation test."""
+    """Recall at 1 % of every attack, worst first, with intervals, compared with the innovation test."""
     rows = sorted(ours.attacks, key=lambda row: (row.epoch.recall_1 or 0.0, row.epoch.auroc or 0.0), reverse=True)
     peers = {row.attack: row for row in peer.attacks}
     figure = Figure(figsize=(8.0, 1.2 + 0.17 * len(rows)), layout="constrained")

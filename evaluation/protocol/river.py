@@ -3,7 +3,7 @@
 Each variant (a flight, clean or attacked) is judged by models of its own that have seen nothing else, in river's order:
 score first, learn after, nothing that is over the threshold is learned.
 
-- half-space trees over the channels, alone or with a vote beside the score;
+- half-space trees over the channels, alone or with a vote next to the score;
 - a running quantile of the score (what QuantileFilter keeps) in place of the calibrated levels;
 - ADWIN on the score: does it tell a change of the vehicle from a manoeuvre?
 """

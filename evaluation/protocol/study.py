@@ -1,4 +1,4 @@
-"""One evaluation from flights to figures: plan, run, judge, beside the baseline, with false alarms, shifts and limits.
+"""One evaluation from flights to figures: plan, run, judge; baseline, false alarms, shifts and limits.
 
 `study` knows nothing of files or terminals; command.py gives it flights and folds and writes down what it returns.
 """

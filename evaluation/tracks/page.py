@@ -30,13 +30,13 @@ def write_report(path: Path, real: Tracks, gen: Tracks, metrics: TrajectoryMetri
     ]
     parts: list[Text | Table | Picture] = [
         Text(
-            f"Generated trajectories ({m.generated_file}) beside real ones ({m.real_data_file}) with the same origin "
-            f"and destination, in cells of {m.grid_size:g} degrees. Distances are haversine ones; normalised is over "
-            f"the mean number of points; EDR matches points nearer than {m.edr_eps:g} m. Less is more alike."
+            f"Generated trajectories ({m.generated_file}) compared with real ones ({m.real_data_file}) of the same "
+            f"origin and destination, in cells of {m.grid_size:g} degrees. Distances are haversine ones; normalised is "
+            f"over the mean number of points; EDR matches points nearer than {m.edr_eps:g} m. Less is more alike."
         ),
         Table("compared", ("", "number", ""), counts(summary)),
         Table("metrics over all comparisons", head, rows),
         Picture(f"pairs from the smallest {ORDER} to the largest", svg_of(plot_overlays(real, gen, metrics), "tracks")),
         Table(f"the {len(listed)} least alike by {ORDER}; the first number is that in the file", columns, listed),
     ]
-    write_page(path, "Trajectories: generated beside real", parts)
+    write_page(path, "Trajectories: generated and real", parts)

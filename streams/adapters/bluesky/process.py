@@ -221,7 +221,7 @@ class Joined:
 
 
 def _folder() -> Path:
-    """Where BlueSky keeps its files: the user's own folder for it if there is one, or one beside other caches."""
+    """Where BlueSky keeps its files: the user's own folder for it if there is one, or one next to other caches."""
     own = Path.home() / "bluesky"
     if own.is_dir():
         return own
@@ -229,7 +229,7 @@ def _folder() -> Path:
     try:
         cache.mkdir(parents=True, exist_ok=True)
         (cache / "output").mkdir(exist_ok=True)
-    except OSError:  # a service without a home: it reads its airports anew each time
+    except OSError:  # a service without a home: it reads its airports again each time
         return Path(tempfile.mkdtemp(prefix="watchkeeper-bluesky-"))
     return cache
 

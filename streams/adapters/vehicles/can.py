@@ -143,7 +143,7 @@ class BusLine:
 
 def open_bus(source: Settings) -> BusLine:
     """The bus of a live source. Raises OSError."""
-    from can import Bus, CanError  # noqa: PLC0415  comes with the extra of whoever listens to a bus
+    from can import Bus, CanError  # noqa: PLC0415  comes with the extra `can`
 
     where = urlsplit(source.url)
     rates = parse_qs(where.query).get("bitrate")
@@ -182,7 +182,9 @@ def _map_beside(path: Path) -> Path:
     for mapping in (path.with_name(f"{path.name}.{MAP_NAME}"), path.with_name(MAP_NAME)):
         if mapping.exists():
             return mapping
-    raise LogError(path, f"what its messages mean must be told: no {path.name}.{MAP_NAME} and no {MAP_NAME} beside it")
+    raise LogError(
+        path, f"no mapping says what its messages mean: neither {path.name}.{MAP_NAME} nor {MAP_NAME} is next to it"
+    )
 
 
 class CanLog:

@@ -1,4 +1,4 @@
-"""What the messages on a CAN bus mean to us: a TOML file beside the DBC file of the bus. For can.py.
+"""What the messages on a CAN bus mean to us: a TOML file next to the DBC file of the bus. For can.py.
 
     dbc = "vehicle.dbc"                 # what the messages are; relative to this file
     id = "car1"                         # what the vehicle is called

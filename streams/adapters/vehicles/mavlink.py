@@ -41,7 +41,7 @@ _UNIX_S = 1e9
 # Bits of ADSB_VEHICLE.flags: what is valid.
 _COORDS, _ALTITUDE, _HEADING, _VELOCITY, _CALLSIGN, _CLIMB = 1, 2, 4, 8, 16, 128
 _PRESSURE_ALTITUDE = 0
-# A frame's first byte: bytes beside the payload, of MAVLink 1 and 2; a signature is 13 more.
+# A frame's first byte: bytes besides the payload, of MAVLink 1 and 2; a signature is 13 more.
 _OVERHEAD = {0xFE: 8, 0xFD: 12}
 _SIGNED, _SIGNATURE = 1, 13
 _STAMP_BYTES = 8

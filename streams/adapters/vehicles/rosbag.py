@@ -2,7 +2,7 @@
 
     sensor_msgs/NavSatFix                     GPS: latitude, longitude, altitude; status as fix; the covariance, where
                                               it is known, as eph and epv
-    geometry_msgs/TwistStamped or             its velocity: a topic beside the fix whose name ends in vel or velocity,
+    geometry_msgs/TwistStamped or             its velocity: a topic next to the fix whose name ends in vel or velocity,
     TwistWithCovarianceStamped                joined to fixes of the same stamp (within SAME_S)
     sensor_msgs/Imu                           IMU: angular_velocity, linear_acceleration; the orientation is an
                                               estimate and not read
@@ -108,7 +108,7 @@ def _plan(connections: Iterable[Any], path: Path) -> tuple[dict[str, tuple[str, 
 
 
 def _velocity_of(topic: str, fix: str) -> bool:
-    """Whether a topic tells the velocity of a receiver: beside its fixes, and not a command."""
+    """Whether a topic tells the velocity of a receiver: next to its fixes, and not a command."""
     name = topic.rpartition("/")[2]
     beside = topic.rpartition("/")[0] == fix.rpartition("/")[0]
     return beside and name.endswith(("vel", "velocity")) and "cmd" not in name

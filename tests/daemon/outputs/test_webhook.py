@@ -20,7 +20,7 @@ from waiting import PATIENCE_S, until
 
 from watchkeeper.config.outputs import Webhook
 from watchkeeper.daemon.app import App
-from watchkeeper.daemon.outputs.told import SPARE_LINES, Told
+from watchkeeper.daemon.outputs.delivered import SPARE_LINES, Delivered
 from watchkeeper.daemon.outputs.webhook import WebhookSink
 from watchkeeper.detectors.alarms.events import AlarmEvent, encode_event
 
@@ -256,14 +256,14 @@ def test_only_what_is_asked_for_is_sent_and_memory_does_not_grow(sending: Any) -
 
 def test_what_was_told_survives_and_the_file_stays_small(tmp_path: Path) -> None:
     path = tmp_path / "x.told"
-    told = Told(path)
+    told = Delivered(path)
     told.note("kept", active=True)
     for i in range(SPARE_LINES):
         told.note(f"{i}", active=True)
         told.note(f"{i}", active=False)
     assert len(path.read_text().splitlines()) <= SPARE_LINES + 1
     path.write_text(path.read_text() + "+torn")
-    assert Told(path).ids == {"kept", "torn"}
+    assert Delivered(path).ids == {"kept", "torn"}
 
 
 # two drones for eleven seconds, one of them for twenty, both for thirty

@@ -1,8 +1,8 @@
-"""What a receiver has been told: the alarms it knows as active, kept on disk so that a crash does not leave it behind.
+"""The alarms that a receiver knows as active, kept on disk so that a crash does not leave it behind.
 
     <name>.told   one line per change, "+id" after a raised or updated event, "-id" after a cleared one
 
-A line is appended once the receiver has confirmed; the file is written anew at the start and when it has grown. It is
+A line is appended once the receiver has confirmed; the file is written again at the start and when it has grown. It is
 not synced: a power cut costs a repetition, which receivers must bear anyway.
 """
 
@@ -11,11 +11,11 @@ from __future__ import annotations
 import contextlib
 from pathlib import Path
 
-# Lines beyond those that still matter before the file is written anew.
+# Lines beyond those that still matter before the file is written again.
 SPARE_LINES = 20_000
 
 
-class Told:
+class Delivered:
     """A set of alarm ids; in memory only when `path` is None."""
 
     def __init__(self, path: Path | None) -> None:
