@@ -99,7 +99,7 @@ class Intake:
 
     def metrics(self) -> Iterator[Metric]:
         """For Prometheus."""
-        yield total("messages", "Messages received from the broker", self.received)
+        yield total("messages", "Messages from the broker, and batches from sources next to it", self.received)
         yield gauge("queue_depth", "Messages waiting for the pipeline", len(self))
         yield total("queue_dropped", "Messages dropped unread because the queue was full", self.dropped)
 
