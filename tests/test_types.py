@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from where import ROOT
+from where import ROOT, copy_checkout
 
 USER = """\
 import polars as pl
@@ -42,12 +42,7 @@ WRONG = "import watchkeeper as wk\n\nwk.watch('x.wklog').to_fram()\nwk.config(3)
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An environment in which a copy of what git tracks is installed as CONTRIBUTING says: editable."""
-    source, folder = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("installed")
-    tracked = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True).stdout.decode()
-    for name in filter(None, tracked.split("\0")):
-        (source / name).parent.mkdir(parents=True, exist_ok=True)
-        if (ROOT / name).exists():
-            shutil.copy2(ROOT / name, source / name, follow_symlinks=False)
+    source, folder = copy_checkout(tmp_path_factory.mktemp("source")), tmp_path_factory.mktemp("installed")
     venv.create(folder, with_pip=False)
     python = folder / "bin" / "python"
     site = Path(sysconfig.get_path("purelib", vars={"base": str(folder), "platbase": str(folder)}))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -13,13 +15,15 @@ SHARED = ROOT.parent / "shared"
 
 
 def copy_checkout(into: Path) -> Path:
-    """A copy of what git tracks, links as links: for builds, which write next to their sources, and for trials."""
-    tracked = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True).stdout.decode()
-    for name in filter(None, tracked.split("\0")):
-        path = into / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        if (ROOT / name).is_symlink():
-            path.symlink_to((ROOT / name).readlink())
-        elif (ROOT / name).is_file():
-            path.write_bytes((ROOT / name).read_bytes())
+    """A copy of the checkout, links as links: for builds, which write next to their sources, and for trials."""
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT,
+        capture_output=True,
+        check=True,
+    )
+    for name in filter(None, listed.stdout.decode().split("\0")):
+        if os.path.lexists(ROOT / name):
+            (into / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / name, into / name, follow_symlinks=False)
     return into

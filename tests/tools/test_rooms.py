@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -11,22 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from where import ROOT
+from where import copy_checkout
 
 Check = Callable[[Path], list[str]]
-LIST_FILES = ("git", "ls-files", "-z", "--cached", "--others", "--exclude-standard")
 
 
 @pytest.fixture(scope="module")
 def clean_copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The tree, which violations are planted in and taken out of again."""
-    copy = tmp_path_factory.mktemp("rooms")
-    listed = subprocess.run(LIST_FILES, cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    for name in filter(None, listed.split("\0")):
-        if os.path.lexists(ROOT / name):
-            (copy / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(ROOT / name, copy / name, follow_symlinks=False)
-    return copy
+    return copy_checkout(tmp_path_factory.mktemp("rooms"))
 
 
 @pytest.fixture
