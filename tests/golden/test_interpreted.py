@@ -13,8 +13,8 @@ from golden.test_golden import FILES, LETTERS, close, lines
 
 # Few, because plain Python takes a hundred times as long, but together they call nearly every kernel.
 NAMES = ("contradictions", "controlled", "drones", "vertical")
-# Kernels that need more aircraft, a rarer situation or another caller than these replays have; their own tests run
-# them compiled, and `make coverage` without the compiler.
+# Kernels that need more aircraft, other settings or another caller than these replays have; their own tests run them
+# compiled.
 ELSEWHERE = {
     "detectors.conflict.grid._coarse_runs",
     "detectors.conflict.grid.first_at_least",
