@@ -26,8 +26,8 @@ FT_M = 0.3048
 GRAVITY_MS2 = 9.80665
 # Radius of the Earth where a sphere is enough, as good as any to half a percent. Detectors and the simulator use the
 # round value that navigation formulas have. The metrics of evaluations are defined with the IUGG's mean radius, R1 of
-# GRS80, so that other programs find the same. The two differ by 1.4 parts in a million: one value for both would change
-# no verdict, but the last digits of what alarms have said so far.
+# GRS80, so that other programs find the same. The two differ by 1.4 parts in a million: one value for both changes
+# the last digits of evidence (the golden replays `contradictions` and `jamming` differ).
 EARTH_M = 6_371_000.0
 EARTH_IUGG_M = 6_371_008.8
 
