@@ -19,16 +19,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from watchkeeper.config.detectors.debounce import Debounce
+from watchkeeper.detectors.kernels.records import blank, take_over
 from watchkeeper.streams.batch import F8, I4, U1
 from watchkeeper.streams.kernels import njit
-from watchkeeper.streams.records import blank, take_over
 
 NOTHING, RAISE, STILL, CLEAR = 0, 1, 2, 3
 NO_CELLS: I4 = np.empty(0, np.int32)
 
 
 class Cell:
-    """One subject of one alarm kind (streams/records.py)."""
+    """One subject of one alarm kind (detectors/kernels/records.py)."""
 
     active: bool = False
     t_onset: float = math.nan

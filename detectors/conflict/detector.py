@@ -28,11 +28,11 @@ from watchkeeper.detectors.conflict.zones import Zones, minima_at
 from watchkeeper.detectors.declaration import Declaration
 from watchkeeper.detectors.fleet.fleet import Fleet
 from watchkeeper.detectors.kernels.approach import State, state_of
+from watchkeeper.detectors.kernels.records import blank, layout, room
 from watchkeeper.streams.batch import F8, I4, I8, U1
 from watchkeeper.streams.geo import KT_MS, NM_M
 from watchkeeper.streams.kernels import njit
 from watchkeeper.streams.messages import ADSB, Kind
-from watchkeeper.streams.records import blank, layout, room
 
 SCORE_MAX = 1000.0
 # One report may be a ghost (a wrong address, a decoding error); two that agree are a track.
@@ -46,7 +46,7 @@ STEADY_FPM = 200.0
 
 
 class PairNumbers:
-    """The numbers of a pair's evidence (streams/records.py)."""
+    """The numbers of a pair's evidence (detectors/kernels/records.py)."""
 
     tcpa_s: float
     dcpa_nm: float

@@ -17,9 +17,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from watchkeeper.detectors.kernels.records import blank
 from watchkeeper.streams.batch import I4, I8
 from watchkeeper.streams.kernels import njit
-from watchkeeper.streams.records import blank
 
 # 700 kt: an airliner in the strongest jet stream is slower.
 FAST_MS = 360.0
@@ -35,7 +35,7 @@ RUNS = 1 + _COLUMNS + 9 * LEVELS
 
 
 class Frame:
-    """The numbers that describe a grid (streams/records.py): how far apart the keys of neighbouring cells are."""
+    """The numbers that describe a grid (kernels/records.py): how far apart the keys of neighbouring cells are."""
 
     stride_x: int
     stride_y: int

@@ -41,7 +41,7 @@ _D = 1.0 / (1.0 - WGS84_E2)
 
 
 class Motion:
-    """What an aircraft does beyond its state (streams/records.py)."""
+    """What an aircraft does beyond its state (detectors/kernels/records.py)."""
 
     turn_rads: float
     age_s: float

@@ -30,10 +30,10 @@ from watchkeeper.detectors.kernels.approach import (
     scratch,
     vertical_window,
 )
+from watchkeeper.detectors.kernels.records import Float4, Int4, blank
 from watchkeeper.streams.batch import F8, I4, I8
 from watchkeeper.streams.geo import WGS84_A_M, WGS84_B_M
 from watchkeeper.streams.kernels import njit
-from watchkeeper.streams.records import Float4, Int4, blank
 
 # No normal section of the ellipsoid is bent more than the meridian at the equator.
 _BEND = 0.5 * WGS84_A_M / (WGS84_B_M * WGS84_B_M)
@@ -56,7 +56,7 @@ class Minima(NamedTuple):
 
 
 class Pair:
-    """Two aircraft that lose separation, or nearly do (streams/records.py)."""
+    """Two aircraft that lose separation, or nearly do (detectors/kernels/records.py)."""
 
     a: Int4
     b: Int4

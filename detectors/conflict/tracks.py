@@ -23,12 +23,12 @@ from typing import Any
 from numpy.typing import NDArray
 
 from watchkeeper.detectors.fleet.fleet import Samples
+from watchkeeper.detectors.kernels.records import blank, take_over
 from watchkeeper.detectors.kernels.reports import REACQUIRE
 from watchkeeper.streams.batch import F8, I4
 from watchkeeper.streams.geo import EARTH_M, KT_MS
 from watchkeeper.streams.kernels import njit
 from watchkeeper.streams.messages import ADSB
-from watchkeeper.streams.records import blank, take_over
 
 # After a longer break the track starts again.
 BREAK_S = 60.0
@@ -54,7 +54,7 @@ HOVER_MS = 3.0
 
 
 class Track:
-    """One aircraft (streams/records.py)."""
+    """One aircraft (detectors/kernels/records.py)."""
 
     heard_t: float = math.nan
     trusted: int = 0

@@ -22,16 +22,16 @@ from numpy.typing import NDArray
 
 from watchkeeper.config.detectors.conflict import Zone
 from watchkeeper.config.section import columns
+from watchkeeper.detectors.kernels.records import blank
 from watchkeeper.streams.geo import NM_M, WGS84_A_M, WGS84_E2, WGS84_F, ecef
 from watchkeeper.streams.kernels import njit
-from watchkeeper.streams.records import blank
 
 _RANGE = {setting.key: setting for setting in columns(Zone)}
 LOWEST_FT, HIGHEST_FT = _RANGE["floor_ft"].low, _RANGE["ceiling_ft"].high
 
 
 class Place:
-    """One zone (streams/records.py): its centre, the squared chord of its radius, its band and its minima."""
+    """One zone (detectors/kernels/records.py): its centre, the squared chord of its radius, its band and its minima."""
 
     x_m: float
     y_m: float

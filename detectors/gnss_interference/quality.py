@@ -23,10 +23,10 @@ from numpy.typing import NDArray
 
 from watchkeeper.config.detectors.gnss_interference import GnssInterference
 from watchkeeper.detectors.fleet.fleet import Fleet, Samples
+from watchkeeper.detectors.kernels.records import blank, take_over
 from watchkeeper.streams.batch import F8, I4, Bool
 from watchkeeper.streams.kernels import njit
 from watchkeeper.streams.messages import ADSB
-from watchkeeper.streams.records import blank, take_over
 
 # A level follows a better report, and a young one any report, with this time constant: one good report among poor ones
 # is no good past.
@@ -40,7 +40,7 @@ CATEGORIES = 2
 
 
 class Level:
-    """One category of one aircraft (streams/records.py)."""
+    """One category of one aircraft (detectors/kernels/records.py)."""
 
     level: float = math.nan
     since_t: float = math.nan

@@ -27,9 +27,9 @@ from watchkeeper.detectors.gps_imu.fleet_model import ResidualModel
 from watchkeeper.detectors.gps_imu.kernel import Rows, run
 from watchkeeper.detectors.gps_imu.scale import WEIGHT
 from watchkeeper.detectors.gps_imu.state import CHANNELS, SCALED, Settings, Vehicle, Work
+from watchkeeper.detectors.kernels.records import blank
 from watchkeeper.streams.batch import F8, I4, I8
 from watchkeeper.streams.messages import FIELDS, Kind
-from watchkeeper.streams.records import blank
 
 MODEL, RECOVERING = len(CHANNELS), len(CHANNELS) + 1
 CAUSES = (*CHANNELS, "model", "recovering")

@@ -50,7 +50,7 @@ Vector = Annotated[F8, (3,)]
 
 
 class Vehicle:
-    """One record (streams/records.py)."""
+    """One record (detectors/kernels/records.py)."""
 
     phase: int
     # the filter: attitude (body to nav), velocity, position, biases; covariance of their errors (see eskf.py)

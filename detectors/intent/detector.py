@@ -29,12 +29,12 @@ from watchkeeper.detectors.intent.declaration import DECLARATION
 from watchkeeper.detectors.intent.steps import Present, Waypoint
 from watchkeeper.detectors.intent.tally import Tally
 from watchkeeper.detectors.kernels.pairs import Nearest, Reach, conflicting, look, navigation, significant, threat_m
+from watchkeeper.detectors.kernels.records import blank, take_over
 from watchkeeper.detectors.kernels.windows import TRUTH_MARGIN_S, WindowRule, rule_for
 from watchkeeper.streams.batch import I4, I8
 from watchkeeper.streams.geo import NM_M
 from watchkeeper.streams.kernels import njit
 from watchkeeper.streams.messages import Kind
-from watchkeeper.streams.records import blank, take_over
 
 CAUSES = ("ghost", "missed")
 _GHOST, _MISSED = 1, 2
@@ -42,7 +42,7 @@ SCORE_MAX = 1000.0
 
 
 class History:
-    """What is remembered of a slot (streams/records.py)."""
+    """What is remembered of a slot (detectors/kernels/records.py)."""
 
     since_t: float = math.nan
     """In conflict since when,"""

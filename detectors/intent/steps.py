@@ -16,15 +16,15 @@ from numpy.typing import NDArray
 from watchkeeper.detectors.fleet.fleet import Fleet
 from watchkeeper.detectors.kernels.approach import State, state_of
 from watchkeeper.detectors.kernels.pairs import ARRIVED_NM, bearing_deg, haversine_nm
+from watchkeeper.detectors.kernels.records import Int4, blank
 from watchkeeper.streams.batch import F8, I8
 from watchkeeper.streams.geo import KT_MS, direct
 from watchkeeper.streams.kernels import njit
 from watchkeeper.streams.messages import ACTION, ADSB, ROUTE, Kind
-from watchkeeper.streams.records import Int4, blank
 
 
 class Waypoint:
-    """What is remembered of a slot (streams/records.py): the waypoint last seen, and whether it has been reached."""
+    """What is remembered of a slot (kernels/records.py): the waypoint last seen, and whether it has been reached."""
 
     lat_deg: float = math.nan
     lon_deg: float = math.nan

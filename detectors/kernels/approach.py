@@ -42,7 +42,7 @@ _NEWTON = 40  # three or four are enough; more only guards against a loop that n
 
 
 class State:
-    """One aircraft (streams/records.py): position and velocity at the middle of the horizon, and its altitudes."""
+    """One aircraft (kernels/records.py): position and velocity at the middle of the horizon, and its altitudes."""
 
     x_m: float = math.nan
     y_m: float = math.nan

@@ -18,10 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from watchkeeper.detectors.kernels.approach import ON_LIMIT_FT, ON_LIMIT_M, STILL_MS, State
+from watchkeeper.detectors.kernels.records import blank
 from watchkeeper.streams.batch import I8, Bool
 from watchkeeper.streams.geo import EARTH_IUGG_M, NM_M, WGS84_E2
 from watchkeeper.streams.kernels import njit
-from watchkeeper.streams.records import blank
 
 # For the distances that the metrics define by the haversine formula.
 EARTH_NM = EARTH_IUGG_M / NM_M

@@ -35,13 +35,13 @@ from watchkeeper.config.schema import Config
 from watchkeeper.detectors.base import Evidence, Window
 from watchkeeper.detectors.declaration import Declaration
 from watchkeeper.detectors.fleet.fleet import Fleet, Samples
+from watchkeeper.detectors.kernels.records import blank, room, take_over
 from watchkeeper.detectors.kinematics.declaration import DECLARATION
 from watchkeeper.detectors.kinematics.kernel import follow
 from watchkeeper.detectors.kinematics.state import CLIMB, Finding, Limits, Track
 from watchkeeper.streams.batch import F8, I4, U1
 from watchkeeper.streams.geo import FT_M, KT_MS
 from watchkeeper.streams.messages import Kind
-from watchkeeper.streams.records import blank, room, take_over
 
 CAUSES = ("jump", "climb", "speed", "duplicate_id")
 

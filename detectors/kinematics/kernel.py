@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from watchkeeper.detectors.kernels.records import blank
 from watchkeeper.detectors.kernels.reports import REACQUIRE
 from watchkeeper.detectors.kinematics.state import (
     ALT_NOISE_M,
@@ -33,7 +34,6 @@ from watchkeeper.streams.batch import F8, I4
 from watchkeeper.streams.geo import EARTH_M, FT_M, KT_MS
 from watchkeeper.streams.kernels import njit
 from watchkeeper.streams.messages import ADSB
-from watchkeeper.streams.records import blank
 
 _UNKNOWN, _NOTHING = blank(Track, 1), blank(Finding, 1)
 

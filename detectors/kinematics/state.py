@@ -39,7 +39,7 @@ class Limits(NamedTuple):
 
 
 class Track:
-    """One aircraft (streams/records.py)."""
+    """One aircraft (detectors/kernels/records.py)."""
 
     heard_t: float = math.nan
     """When it was last heard at all."""

@@ -28,11 +28,11 @@ from watchkeeper.detectors.kernels.pairs import (
     significant,
     threat_m,
 )
+from watchkeeper.detectors.kernels.records import blank
 from watchkeeper.evaluation.conflicts.episode import Episode
 from watchkeeper.streams.batch import F8, Bool
 from watchkeeper.streams.geo import KT_MS, NM_M
 from watchkeeper.streams.kernels import njit
-from watchkeeper.streams.records import blank
 
 _RAD = math.pi / 180.0
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from watchkeeper.detectors.conflict.probability import Motion, Needed, Outlook, chance, may_go_on
 from watchkeeper.detectors.kernels import approach as cpa
+from watchkeeper.detectors.kernels.records import blank
 from watchkeeper.streams.geo import KT_MS, NM_M
-from watchkeeper.streams.records import blank
 
 WGS84 = Geodesic.WGS84
 HORIZON_S, VERTICAL_FT = 120.0, 1000.0

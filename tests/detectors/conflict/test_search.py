@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 
 from watchkeeper.detectors.conflict.search import Minima, Scan
 from watchkeeper.detectors.kernels import approach as cpa
+from watchkeeper.detectors.kernels.records import blank
 from watchkeeper.streams.geo import KT_MS, NM_M
-from watchkeeper.streams.records import blank
 
 WGS84 = Geodesic.WGS84
 EN_ROUTE = Minima(horizon_s=120.0, separation_m=5 * NM_M, vertical_ft=1000.0)

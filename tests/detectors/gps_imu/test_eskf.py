@@ -23,9 +23,9 @@ from watchkeeper.detectors.gps_imu.eskf import (
 )
 from watchkeeper.detectors.gps_imu.state import Vehicle, Work
 from watchkeeper.detectors.gps_imu.wahba import best_rotation
+from watchkeeper.detectors.kernels.records import blank
 from watchkeeper.streams.geo import GRAVITY_MS2
 from watchkeeper.streams.kernels import njit
-from watchkeeper.streams.records import blank
 
 
 @njit

@@ -22,8 +22,8 @@ from watchkeeper.detectors.fleet.fleet import Fleet, Samples
 from watchkeeper.detectors.gps_imu.detector import GpsImu
 from watchkeeper.detectors.gps_imu.read import hold_course
 from watchkeeper.detectors.gps_imu.state import Vehicle, Work
+from watchkeeper.detectors.kernels.records import blank
 from watchkeeper.streams.messages import COLUMN, FIELDS, Kind
-from watchkeeper.streams.records import blank
 
 ATTACK_S = 30.0
 TICK_S = 10.0

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from watchkeeper.detectors.gps_imu.detector import CAUSES
 from watchkeeper.detectors.gps_imu.read import HELD_SPEED, hold_course
 from watchkeeper.detectors.gps_imu.state import Vehicle, Work
-from watchkeeper.streams.records import blank
+from watchkeeper.detectors.kernels.records import blank
 
 from made_flight import (
     DELAY_S,

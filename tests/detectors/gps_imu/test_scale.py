@@ -15,8 +15,8 @@ from watchkeeper.detectors.fleet.fleet import Fleet
 from watchkeeper.detectors.gps_imu.detector import GpsImu
 from watchkeeper.detectors.gps_imu.scale import LEVEL_FIRST, LEVEL_MAX, LEVEL_MIN, USUAL_FIRST, WEIGHT, calibrate, learn
 from watchkeeper.detectors.gps_imu.state import CHANNELS, MOVING, REST, SCALED, TRACKING, Vehicle
+from watchkeeper.detectors.kernels.records import blank
 from watchkeeper.streams.kernels import njit
-from watchkeeper.streams.records import blank
 
 PAR = GpsImu(DEFAULT, Fleet(FleetLimits(max_vehicles=1)))._settings
 

@@ -13,8 +13,8 @@ import pytest
 from pyproj import Geod
 
 from watchkeeper.detectors.kernels import approach as cpa
+from watchkeeper.detectors.kernels.records import blank
 from watchkeeper.streams.batch import F8
-from watchkeeper.streams.records import blank
 
 WGS84 = Geod(ellps="WGS84")
 HORIZON_S, SEPARATION_M, VERTICAL_FT = 120.0, 9260.0, 1000.0

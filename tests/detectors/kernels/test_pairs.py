@@ -26,8 +26,8 @@ from watchkeeper.detectors.kernels.pairs import (
     navigation,
     significant,
 )
+from watchkeeper.detectors.kernels.records import blank
 from watchkeeper.streams.geo import KT_MS, NM_M, direct
-from watchkeeper.streams.records import blank
 
 HORIZON_S = 120.0
 SPHERE = Geod(a=EARTH_NM * NM_M, b=EARTH_NM * NM_M)

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from watchkeeper.daemon.state.snapshot import StateEncoder, decode_state
+from watchkeeper.detectors.kernels.records import blank, layout, take_over
 from watchkeeper.streams.batch import F8
 from watchkeeper.streams.kernels import njit
-from watchkeeper.streams.records import blank, layout, take_over
 
 
 class Track:
