@@ -69,7 +69,7 @@ async def main():
         t_raised=1.0, t_cleared=None, score=2.0, threshold=1.0, evidence={"distance_nm": 60.0, "beyond_nm": 30.0})
     app.pipeline.book.adopt(event)
     page = json.loads(app.live.everything())
-    ha = announcements(config, "1")
+    ha = announcements(config.home_assistant, "watchkeeper", "watchkeeper", "1")
     app.close()
     print(json.dumps({"metrics": text, "say": page["say"]["1"], "ha": sorted(ha)}))
 asyncio.run(main())
