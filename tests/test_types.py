@@ -62,7 +62,14 @@ def user(tmp_path: Path) -> Path:
 
 
 def mypy(installed: Path, file: Path) -> str:
-    words = ["--strict", "--no-incremental", "--python-executable", str(installed / "bin" / "python"), file.name]
+    words = [
+        "--strict",
+        "--cache-dir",
+        str(installed / "mypy"),
+        "--python-executable",
+        str(installed / "bin" / "python"),
+        file.name,
+    ]
     environment = {name: value for name, value in os.environ.items() if name not in ("MYPYPATH", "PYTHONPATH")}
     run = subprocess.run(
         [sys.executable, "-m", "mypy", *words],

@@ -28,7 +28,7 @@ from watchkeeper.streams.batch import Batch
 discover()
 BASE: Config = msgspec.structs.replace(default(), fleet=FleetLimits(max_vehicles=400))
 # How much of a detector's scenario is played after the change, in batches of about a second.
-AFTER = 40
+AFTER = 28
 
 
 def live_settings() -> list[tuple[str, str]]:

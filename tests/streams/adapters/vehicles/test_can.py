@@ -249,7 +249,7 @@ def test_a_wrong_mapping_is_named(folder: Path, change: tuple[str, str], problem
 
 def test_without_a_mapping_a_recording_says_what_is_missing(tmp_path: Path) -> None:
     (tmp_path / "drive.log").write_bytes(line_of(drive(0.1)[0]))
-    with pytest.raises(LogError, match=r"no drive\.log\.can\.toml and no can\.toml"):
+    with pytest.raises(LogError, match=r"neither drive\.log\.can\.toml nor can\.toml"):
         open_log(tmp_path / "drive.log")
 
 
