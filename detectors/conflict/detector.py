@@ -20,10 +20,22 @@ from numpy.typing import NDArray
 
 from watchkeeper.config.schema import Config
 from watchkeeper.detectors.base import Evidence, Window, full
+from watchkeeper.detectors.conflict.constants import (
+    CAPTURE_NEAR_FT,
+    CAPTURE_SHARE,
+    LEVELS_FT,
+    MARGIN_FT,
+    MARGIN_M,
+    MIN_REPORTS,
+    SCORE_MAX,
+    STEADY_FPM,
+    STRAIGHT_DPS,
+    WORTH,
+)
 from watchkeeper.detectors.conflict.declaration import DECLARATION
 from watchkeeper.detectors.conflict.probability import Motion, Needed, Outlook, judge
 from watchkeeper.detectors.conflict.search import Minima, Pair, Scan
-from watchkeeper.detectors.conflict.tracks import STRAIGHT_DPS, Track, Tracks
+from watchkeeper.detectors.conflict.tracks import Track, Tracks
 from watchkeeper.detectors.conflict.zones import Zones, minima_at
 from watchkeeper.detectors.declaration import Declaration
 from watchkeeper.detectors.fleet.fleet import Fleet
@@ -33,16 +45,6 @@ from watchkeeper.streams.batch import F8, I4, I8, U1
 from watchkeeper.streams.geo import KT_MS, NM_M
 from watchkeeper.streams.kernels import njit
 from watchkeeper.streams.messages import ADSB, Kind
-
-SCORE_MAX = 1000.0
-# One report may be a ghost (a wrong address, a decoding error); two that agree are a track.
-MIN_REPORTS = 2
-# Pairs that a straight line keeps apart by up to this much are judged as well, and less probable ones are not named.
-MARGIN_M, MARGIN_FT, WORTH = 1852.0, 200.0, 0.05
-# An aircraft levels off at a whole level when its climb has fallen to this share of what it was, this close to it.
-CAPTURE_SHARE, CAPTURE_FT, LEVELS_FT = 0.7, 200.0, 1000.0
-# Slower climbs are noise.
-STEADY_FPM = 200.0
 
 
 class PairNumbers:
@@ -281,7 +283,7 @@ def _level_off(track: Track, t: float, selected_ft: float, state: State, motion:
         elif 0.0 < 60.0 * climb_fts / track.slow_climb_fpm < CAPTURE_SHARE:
             levels = alt_ft / LEVELS_FT
             level_ft = LEVELS_FT * (math.ceil(levels) if climb_fts > 0.0 else math.floor(levels))
-            if abs(level_ft - alt_ft) <= CAPTURE_FT:
+            if abs(level_ft - alt_ft) <= CAPTURE_NEAR_FT:
                 end_ft = level_ft
     if not math.isnan(end_ft):
         until_s = (end_ft - alt_ft) / climb_fts

@@ -17,12 +17,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from watchkeeper.detectors.conflict.constants import FAST_MS
 from watchkeeper.detectors.kernels.records import blank
 from watchkeeper.streams.batch import I4, I8
 from watchkeeper.streams.kernels import njit
 
-# 700 kt: an airliner in the strongest jet stream is slower.
-FAST_MS = 360.0
 LEVELS = 8
 # Cells per axis at most: eight levels of their cubes still fit into a key.
 _MOST_CELLS = 1 << 19

@@ -12,8 +12,8 @@ again, each on its own predicted paths:
   `act_s`.
 
 Every STEP_S along the paths: probability of being horizontally too close, times that of being vertically too close.
-The errors at neighbouring times are the same errors, so the largest of these is the answer. The constants are
-measured, see docs/detectors/conflict.md.
+The errors at neighbouring times are the same errors, so the largest of these is the answer. constants.py says
+where the numbers come from.
 """
 
 from __future__ import annotations
@@ -23,20 +23,24 @@ from typing import Any, NamedTuple
 
 from numpy.typing import NDArray
 
+from watchkeeper.detectors.conflict.constants import (
+    CAPTURE_FT,
+    CAPTURE_S,
+    CLIMB_SHARE,
+    DRIFT_M,
+    FAR_STD,
+    LEVEL_DRIFT_FTS,
+    LEVEL_STD_FT,
+    PLACE_STD_M,
+    STEP_S,
+    TURN_FROM_S,
+    TURN_M,
+)
 from watchkeeper.detectors.kernels.approach import ON_LIMIT_FT, ON_LIMIT_M, State, altitude_gap, travel
 from watchkeeper.streams.batch import I4
 from watchkeeper.streams.geo import WGS84_E2
 from watchkeeper.streams.kernels import njit
 
-STEP_S = 4.0
-# Standard deviation of a predicted position: at once, times the seconds squared, per deg/s of turn and second of it.
-PLACE_M, DRIFT_M, TURN_M, TURN_FROM_S = 90.0, 0.16, 30.0, 10.0
-# The same for altitude: at once, per second, and as a share of the predicted climb.
-LEVEL_FT, LEVEL_DRIFT_FTS, CLIMB_SHARE = 20.0, 1.5, 0.25
-# A level-off takes this many seconds at the present rate, and this many feet.
-CAPTURE_S, CAPTURE_FT = 5.0, 200.0
-# Further off than this many standard deviations there is no chance worth computing.
-_FAR_STD = 3.0
 _D = 1.0 / (1.0 - WGS84_E2)
 
 
@@ -138,19 +142,19 @@ def chance(
     for k in range(int(outlook.horizon_s / STEP_S) + 1):
         t = k * STEP_S
         ta, tb = t + motion_a.age_s, t + motion_b.age_s
-        sa = PLACE_M + DRIFT_M * ta * ta + turn_a * max(0.0, ta - TURN_FROM_S)
-        sb = PLACE_M + DRIFT_M * tb * tb + turn_b * max(0.0, tb - TURN_FROM_S)
+        sa = PLACE_STD_M + DRIFT_M * ta * ta + turn_a * max(0.0, ta - TURN_FROM_S)
+        sb = PLACE_STD_M + DRIFT_M * tb * tb + turn_b * max(0.0, tb - TURN_FROM_S)
         std_m = math.sqrt(sa * sa + sb * sb)
         da_e, da_n = _moved(va_e, va_n, motion_a.turn_rads, outlook.turn_hold_s, t)
         db_e, db_n = _moved(vb_e, vb_n, motion_b.turn_rads, outlook.turn_hold_s, t)
         x, y = x0 + da_e - db_e, y0 + da_n - db_n
         distance_m = math.sqrt(x * x + y * y)
-        if distance_m > separation_m + _FAR_STD * std_m:
+        if distance_m > separation_m + FAR_STD * std_m:
             continue
         p = math.exp(-t / outlook.act_s) * _below((separation_m - ON_LIMIT_M - distance_m) / std_m)
         if known:
             climb_a, climb_b = _climb_std(a, t, ta), _climb_std(b, t, tb)
-            held_a, held_b = LEVEL_FT + LEVEL_DRIFT_FTS * ta, LEVEL_FT + LEVEL_DRIFT_FTS * tb
+            held_a, held_b = LEVEL_STD_FT + LEVEL_DRIFT_FTS * ta, LEVEL_STD_FT + LEVEL_DRIFT_FTS * tb
             std_ft = math.sqrt(held_a * held_a + held_b * held_b + climb_a * climb_a + climb_b * climb_b)
             p *= go_on * _below((vertical_ft - ON_LIMIT_FT - abs(altitude_gap(a, b, t))) / std_ft)
         if p > best:

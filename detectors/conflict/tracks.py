@@ -22,6 +22,25 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from watchkeeper.detectors.conflict.constants import (
+    ALT_REACQUIRE,
+    BASE_MAX_S,
+    BASE_S,
+    BREAK_S,
+    CLIMB_S,
+    DERIVE_S,
+    FASTEST_MS,
+    HOVER_MS,
+    LEVEL_FT,
+    LEVEL_FTS,
+    PLACE_M,
+    PLACE_MS,
+    RETURN_DEG,
+    SUSPECT_S,
+    TIGHTEST_DPS,
+    TURN_GAP_S,
+    TURN_S,
+)
 from watchkeeper.detectors.fleet.fleet import Samples
 from watchkeeper.detectors.kernels.records import blank, take_over
 from watchkeeper.detectors.kernels.reports import REACQUIRE
@@ -29,28 +48,6 @@ from watchkeeper.streams.batch import F8, I4
 from watchkeeper.streams.geo import EARTH_M, KT_MS
 from watchkeeper.streams.kernels import njit
 from watchkeeper.streams.messages import ADSB
-
-# After a longer break the track starts again.
-BREAK_S = 60.0
-# How long a long track that jumped is not believed in its new place, and how far off its old course it may return.
-SUSPECT_S, RETURN_DEG = 1800.0, 20.0
-# What a position may be off: noise and time-stamp error, and per second since the last one.
-PLACE_M, PLACE_MS = 400.0, 80.0
-# Without a speed nothing is known but that no aircraft flies faster than this.
-FASTEST_MS = 770.0
-# The same for altitude: steps and noise, and per second beyond the reported climb.
-LEVEL_FT, LEVEL_FTS = 400.0, 50.0
-ALT_REACQUIRE = 3
-# Velocity is derived when none was reported for this long, over a displacement at least that old.
-DERIVE_S, BASE_S, BASE_MAX_S = 5.0, 5.0, 15.0
-# A turn is averaged over about this long, and the climb that a level-off is measured against over that long.
-TURN_S, CLIMB_S = 4.0, 10.0
-# Reports further apart say nothing about a turn.
-TURN_GAP_S = 15.0
-# Track angles are quantised and noisy: less is straight, and nobody turns faster.
-STRAIGHT_DPS, TIGHTEST_DPS = 0.3, 6.0
-# Slower than this a repeated position is a measurement: it hovers.
-HOVER_MS = 3.0
 
 
 class Track:

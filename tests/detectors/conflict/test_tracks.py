@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from geographiclib.geodesic import Geodesic
 
-from watchkeeper.detectors.conflict import tracks
-from watchkeeper.detectors.conflict.tracks import ALT_REACQUIRE, Tracks
+from watchkeeper.detectors.conflict.constants import ALT_REACQUIRE, BREAK_S, SUSPECT_S
+from watchkeeper.detectors.conflict.tracks import Tracks
 from watchkeeper.detectors.fleet.fleet import Samples
 from watchkeeper.detectors.kernels.reports import REACQUIRE
 from watchkeeper.streams.geo import KT_MS
@@ -124,7 +124,7 @@ def test_nor_for_half_an_hour_if_it_stays_away() -> None:
     table = Tracks(1)
     fed([report(float(t)) for t in range(40)], table)
     believed = [t for t in range(40, 2000) if fed([jumped(float(t))], table)["trusted"] == 1]
-    assert believed == [40 + int(tracks.SUSPECT_S)]
+    assert believed == [40 + int(SUSPECT_S)]
 
 
 def test_a_single_wild_position_costs_one_report() -> None:
@@ -153,7 +153,7 @@ def test_a_repeated_position_is_no_measurement_unless_it_hovers() -> None:
 
 
 def test_after_a_long_break_the_track_starts_anew() -> None:
-    rows: list[Any] = [report(float(t)) for t in range(5)] + [report(5.0 + tracks.BREAK_S, alt_ft=5_000.0)]
+    rows: list[Any] = [report(float(t)) for t in range(5)] + [report(5.0 + BREAK_S, alt_ft=5_000.0)]
     row = fed(rows)
     assert (row["trusted"], row["alt_ft"]) == (1, 5_000.0)
 

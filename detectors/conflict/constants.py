@@ -1,0 +1,99 @@
+"""The constants of the conflict models: each with what it is and where its value comes from.
+
+Units are in the names. What an operator may want to change is a setting instead (config/detectors/conflict.py). Limits
+of arithmetic and of memory (rounding, cells of the grid) stay with the code whose shape they belong to.
+
+"Fitted" means: fitted to how far real aircraft were from such predictions, on the recording `quickstart` (three hours
+around Paris) and on no other; see docs/detectors/conflict.md. "Chosen" means: set by judgement, for the reason given if
+there is one; no measurement of it is on record.
+"""
+
+from __future__ import annotations
+
+# Tracks: what is believed of an aircraft's reports (tracks.py).
+
+# After a longer break the track starts again. Chosen.
+BREAK_S = 60.0
+# How long a long track that jumped is not believed in its new place, unless it is back about where the old track led.
+# Chosen: a spoofer's places agree with each other, so agreement alone is not enough.
+SUSPECT_S = 1800.0
+# How far off its old course such a track may return. Chosen.
+RETURN_DEG = 20.0
+# What a position may be off by noise and time-stamp error: at once, and per second since the last one. Chosen.
+PLACE_M = 400.0
+PLACE_MS = 80.0
+# Without a reported speed nothing is known but that no aircraft flies faster than this. Chosen.
+FASTEST_MS = 770.0
+# What an altitude may be off by steps and noise: at once, and per second beyond the reported climb. Chosen.
+LEVEL_FT = 400.0
+LEVEL_FTS = 50.0
+# Reports in a row that agree before a new altitude is believed. Chosen so that spikes of one or two leave no trace.
+ALT_REACQUIRE = 3
+# Velocity and climb are derived when none was reported for this long. Chosen.
+DERIVE_S = 5.0
+# The displacement that they are derived from is at least, and at most, this old. Chosen.
+BASE_S = 5.0
+BASE_MAX_S = 15.0
+# A turn is averaged over about this long. Chosen.
+TURN_S = 4.0
+# The climb that a level-off is measured against is averaged over about this long. Chosen.
+CLIMB_S = 10.0
+# Reports further apart say nothing about a turn. Chosen.
+TURN_GAP_S = 15.0
+# A slower turn is straight flight, because track angles are quantised and noisy. Chosen.
+STRAIGHT_DPS = 0.3
+# No aircraft turns faster. Chosen.
+TIGHTEST_DPS = 6.0
+# Below this speed a repeated position is a measurement (the aircraft hovers), above it a held value. Chosen.
+HOVER_MS = 3.0
+
+# Who takes part, and where a climb ends (detector.py).
+
+# Reports that agree before an aircraft takes part. Chosen: one may be a ghost (a wrong address, a decoding error).
+MIN_REPORTS = 2
+# An aircraft levels off at a multiple of this. Chosen: the whole thousands, as docs/detectors/conflict.md says.
+LEVELS_FT = 1000.0
+# It captures a level when its climb has fallen to this share of its slow mean, this close to the level. Both chosen.
+CAPTURE_SHARE = 0.7
+CAPTURE_NEAR_FT = 200.0
+# Slower climbs are noise. Chosen.
+STEADY_FPM = 200.0
+
+# The search (detector.py, grid.py).
+
+# Pairs that a straight line keeps apart by up to this much more than the minima are judged as well. Chosen: 1 NM and
+# 200 ft.
+MARGIN_M = 1852.0
+MARGIN_FT = 200.0
+# Faster aircraft are sorted into coarser cells. 700 kt, chosen: an airliner in the strongest jet stream is slower. It
+# decides how fast the search is, not what it finds.
+FAST_MS = 360.0
+
+# Probability of a loss of separation (probability.py).
+
+# Interval at which the predicted paths are compared. Chosen.
+STEP_S = 4.0
+# Standard deviation of a predicted position: at once, times the seconds squared (so m/s2), and per deg/s of turn and
+# second of it after the first TURN_FROM_S. Fitted.
+PLACE_STD_M = 90.0
+DRIFT_M = 0.16
+TURN_M = 30.0
+TURN_FROM_S = 10.0
+# Standard deviation of a predicted altitude: at once, per second, and as a share of the predicted climb. Fitted.
+LEVEL_STD_FT = 20.0
+LEVEL_DRIFT_FTS = 1.5
+CLIMB_SHARE = 0.25
+# A level-off takes this many seconds at the present rate, and this many feet: with less room it is the less probable.
+# Chosen.
+CAPTURE_S = 5.0
+CAPTURE_FT = 200.0
+# Beyond the minimum plus this many standard deviations the probability counts as 0. Chosen: less than 0.2 % of a normal
+# distribution lies further off on one side.
+FAR_STD = 3.0
+
+# Evidence (detector.py).
+
+# Pairs with a lower probability are not named: the lowest threshold `probability` that the configuration allows.
+WORTH = 0.05
+# The score of `los`, minimum over distance, is at most this: two aircraft at one place have no finite one. Chosen.
+SCORE_MAX = 1000.0
