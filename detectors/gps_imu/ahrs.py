@@ -10,15 +10,10 @@ from __future__ import annotations
 
 import math
 
-from watchkeeper.detectors.gps_imu.align import ACCEL_BIAS, GYRO_MOVING
+from watchkeeper.detectors.gps_imu.constants import ACCEL_BIAS, AHRS_TILT_STD, AHRS_YAW_STD, GYRO_MOVING, LASTING_EPOCHS
 from watchkeeper.detectors.gps_imu.eskf import ACC, ATT, GYR, observe, settle
 from watchkeeper.detectors.gps_imu.state import TRACKING, Settings, Vehicle, Work
 from watchkeeper.streams.kernels import njit
-
-# Standard deviations of a good AHRS without GPS, rad: tilt, and yaw (magnetometer).
-TILT_STD, YAW_STD = 0.03, 0.1
-# The error of an AHRS is no white noise but stays for seconds: each of several epochs a second tells that much less.
-LASTING_EPOCHS = 25.0
 
 
 @njit(cache=True)
@@ -41,14 +36,14 @@ def take_attitude(row: Vehicle, par: Settings, work: Work) -> None:
         cov[: ATT + 3, :] = 0.0
         cov[:, : ATT + 3] = 0.0
         for k in range(3):
-            cov[ATT + k, ATT + k] = (YAW_STD if k == 2 else TILT_STD) ** 2
+            cov[ATT + k, ATT + k] = (AHRS_YAW_STD if k == 2 else AHRS_TILT_STD) ** 2
             cov[GYR + k, GYR + k] = GYRO_MOVING**2
             cov[ACC + k, ACC + k] = ACCEL_BIAS**2
         row.phase = TRACKING
         return
     # the rotation from the filter's attitude to the AHRS's, in nav axes
     side = 2.0 if w * q[0] + x * q[1] + y * q[2] + z * q[3] >= 0.0 else -2.0
-    tilt, turn = LASTING_EPOCHS * TILT_STD**2, LASTING_EPOCHS * YAW_STD**2
+    tilt, turn = LASTING_EPOCHS * AHRS_TILT_STD**2, LASTING_EPOCHS * AHRS_YAW_STD**2
     observe(row, work, ATT, side * (x * q[0] - w * q[1] - y * q[3] + z * q[2]), tilt)
     observe(row, work, ATT + 1, side * (y * q[0] - w * q[2] - z * q[1] + x * q[3]), tilt)
     observe(row, work, ATT + 2, side * (z * q[0] - w * q[3] - x * q[2] + y * q[1]), turn)

@@ -9,30 +9,32 @@ from __future__ import annotations
 
 import math
 
-from watchkeeper.detectors.gps_imu.attitude import FIT_MIN, fit_attitude, gather
+from watchkeeper.detectors.gps_imu.attitude import fit_attitude, gather
+from watchkeeper.detectors.gps_imu.constants import (
+    ACCEL_BIAS,
+    ANY_SPEED,
+    FIT_MIN,
+    GAIN_MAX,
+    GAIN_MIN,
+    GYRO_MOVING,
+    GYRO_REST,
+    LASTING,
+    LEVEL_S,
+    REST_AVERAGE,
+    REST_FORCE,
+    REST_RATE,
+    REST_SPEED,
+    REST_SPREAD,
+    TILT_FOUND,
+    VERTICAL_FIRST,
+    VERTICAL_UNKNOWN,
+    YAW_STD,
+    YAW_STD_MIN,
+)
 from watchkeeper.detectors.gps_imu.eskf import ACC, ATT, GYR, POS, STATES, VEL, level
 from watchkeeper.detectors.gps_imu.state import ALIGNING, F4, LEVELLING, TRACKING, Settings, Vehicle, Work
 from watchkeeper.streams.batch import F8
 from watchkeeper.streams.kernels import njit
-
-# Mean of this much IMU gives the first level: long enough to average vibration, short enough for a gyro without bias.
-LEVEL_S = 1.0
-# "At rest": above the noise of a parked MEMS IMU, below that of a hand that holds it, or of most hovering multirotors.
-# Spread of specific force in m/s2, spread and mean of rate in rad/s, GPS speed in m/s. Up to so many seconds of rest
-# are averaged, so that what did hover does no harm.
-REST_FORCE, REST_SPREAD, REST_RATE, REST_SPEED, REST_AVERAGE = 0.2, 0.02, 0.1, 0.5, 10
-# Gyro bias uncertainty after a rest, and without one (a cheap MEMS before calibration), in rad/s; accelerometer bias
-# uncertainty in m/s2; tilt uncertainty once the attitude is found, in rad.
-GYRO_REST, GYRO_MOVING, ACCEL_BIAS, TILT_FOUND = 0.005, 0.02, 0.3, 0.05
-# An unknown velocity, m/s: anything that flies.
-ANY_SPEED = 20.0
-# Accelerations last longer than a GPS epoch, so one in an unknown direction weighs so many times its square. Vertically
-# so many m/s2 are unknown before the first span has told the tilt, and after.
-LASTING, VERTICAL_FIRST, VERTICAL_UNKNOWN = 2.0, 3.0, 0.7
-# An attitude is accepted at this yaw uncertainty (rad), if IMU and GPS also agree on how much acceleration there was.
-YAW_STD, GAIN_MIN, GAIN_MAX = 0.2, 0.6, 1.5
-# Least yaw uncertainty that the filter starts with: the fit knows nothing of its own systematic errors.
-YAW_STD_MIN = 0.1
 
 
 @njit(cache=True)

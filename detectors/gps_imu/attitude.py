@@ -10,20 +10,12 @@ from __future__ import annotations
 
 import math
 
+from watchkeeper.detectors.gps_imu.constants import BIAS_GAIN, FIT_MIN, FIT_NOISE, FIT_S, SPAN_S
 from watchkeeper.detectors.gps_imu.state import Vehicle, Work
 from watchkeeper.detectors.gps_imu.wahba import best_rotation
 from watchkeeper.streams.batch import F8
 from watchkeeper.streams.geo import GRAVITY_MS2
 from watchkeeper.streams.kernels import njit
-
-# IMU and GPS are compared over spans of this length: accelerations last longer than one GPS epoch, its noise not.
-SPAN_S = 1.0
-# The fit forgets with this time constant, so that a gyro bias cannot smear it, and needs this many spans.
-FIT_S, FIT_MIN = 15.0, 4.0
-# A tilt that needs correction again and again is gyro bias: this part of the correction goes there.
-BIAS_GAIN = 0.04
-# Velocity changes carry at least this variance, (m/s)^2, whatever a lucky fit says.
-FIT_NOISE = 0.01
 
 
 @njit(cache=True)

@@ -1,13 +1,34 @@
 """What one fix, and the last seconds of fixes, say against the filter: one distance per scaled channel.
 
 Distances are in model sigmas: the size of errors that a good receiver and a good IMU have. What this vehicle really
-shows is learned on top (scale.py), so the constants here only need the right shape: what grows with what.
+shows is learned on top (scale.py), so the constants only need the right shape: what grows with what.
 """
 
 from __future__ import annotations
 
 import math
 
+from watchkeeper.detectors.gps_imu.constants import (
+    AGAINST_MAX,
+    AGAINST_S,
+    COURSE_PART,
+    COURSE_SPEED,
+    COURSE_STD,
+    DRIFT_LATE,
+    DRIFT_S,
+    FINE_STD,
+    FORCE_PART,
+    FORCE_STD,
+    JUMP_S,
+    LATE_VELOCITY,
+    LONG_S,
+    MANOEUVRE_S,
+    NOISE_CLIP,
+    PAUSE_S,
+    SHORT_S,
+    VERTICAL_POSITION,
+    VERTICAL_VELOCITY,
+)
 from watchkeeper.detectors.gps_imu.eskf import POS, VEL
 from watchkeeper.detectors.gps_imu.state import (
     AGAINST,
@@ -35,31 +56,6 @@ from watchkeeper.detectors.gps_imu.state import (
 from watchkeeper.streams.batch import F8
 from watchkeeper.streams.geo import GRAVITY_MS2
 from watchkeeper.streams.kernels import njit
-
-# GPS is worse vertically: about twice in position, half as much again in velocity.
-VERTICAL_POSITION, VERTICAL_VELOCITY = 2.0, 1.5
-# A receiver filters its velocity more than its position: it may be late by this many times the timing error.
-LATE_VELOCITY = 2.0
-# From fix to fix a position moves smoothly, whatever its slow error: m.
-FINE_STD = 0.1
-# Memory in seconds. Position against velocity sees drifts of half a metre per second in it; velocity innovations an
-# IMU bias before the filter has absorbed it; noise, force and turn what outlasts a gust; the last, a manoeuvre.
-AGAINST_S, DRIFT_S, SHORT_S, MANOEUVRE_S, LONG_S = 10.0, 2.0, 2.0, 5.0, 60.0
-# How long a jump is remembered while it is seen whether it stays: longer than a verdict takes.
-STEP_S = 2.0
-# What a receiver gets wrong under acceleration lasts for about a second, so it does not average out in the drift.
-DRIFT_LATE = 6.0
-# One outlier is not noise: a squared fix-to-fix error counts at most this many times the usual mean square.
-NOISE_CLIP = 6.0
-# A leaky sum is held to this many times its usual distance, so that one jump is not remembered for half a minute.
-AGAINST_MAX = 4.0
-# After a pause in the GPS this long there is no path to compare with.
-PAUSE_S = 2.0
-# Errors of specific force from GPS velocities over SHORT_S, m/s2, and the part of the acceleration that adds to them.
-FORCE_STD, FORCE_PART = 0.1, 0.05
-# Course means something from this speed on, m/s; gyros follow it on vehicles that turn by banking: the part of
-# cross-track acceleration that they may disagree about.
-COURSE_SPEED, COURSE_STD, COURSE_PART = 4.0, 0.3, 0.15
 
 
 @njit(cache=True)
@@ -178,7 +174,7 @@ def lasting_innovations(row: Vehicle, par: Settings, work: Work, dt: float) -> N
 @njit(cache=True)
 def steps(row: Vehicle, work: Work, dt: float) -> None:
     """Jumps that stay: what jumped a moment ago and is still off. An outlier jumps back, a slow error never jumped."""
-    keep, distance = math.exp(-dt / STEP_S), work.distance
+    keep, distance = math.exp(-dt / JUMP_S), work.distance
     row.jumped[0] = max(distance[JUMP], keep * row.jumped[0])
     row.jumped[1] = max(distance[JUMP_VELOCITY], keep * row.jumped[1])
     distance[STEP] = math.sqrt(row.jumped[0] * distance[POSITION])

@@ -22,10 +22,10 @@ from watchkeeper.config.schema import Config
 from watchkeeper.detectors.base import Evidence, Window, full
 from watchkeeper.detectors.declaration import Declaration
 from watchkeeper.detectors.fleet.fleet import Fleet, Samples
+from watchkeeper.detectors.gps_imu.constants import WEIGHT
 from watchkeeper.detectors.gps_imu.declaration import DECLARATION
 from watchkeeper.detectors.gps_imu.fleet_model import ResidualModel
 from watchkeeper.detectors.gps_imu.kernel import Rows, run
-from watchkeeper.detectors.gps_imu.scale import WEIGHT
 from watchkeeper.detectors.gps_imu.state import CHANNELS, SCALED, Settings, Vehicle, Work
 from watchkeeper.detectors.kernels.records import blank
 from watchkeeper.streams.batch import F8, I4, I8

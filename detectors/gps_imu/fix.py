@@ -15,10 +15,11 @@ from watchkeeper.detectors.gps_imu.channels import (
     path_against_velocity,
     steps,
 )
+from watchkeeper.detectors.gps_imu.constants import DELAY_PRIOR, GATE, OUTAGE_S, SETTLE_S, SOFT
 from watchkeeper.detectors.gps_imu.eskf import POS, VEL, observe, settle
 from watchkeeper.detectors.gps_imu.imu_bins import consume, move_covariance
 from watchkeeper.detectors.gps_imu.read import has_changed, hold_course, read_fix, remember
-from watchkeeper.detectors.gps_imu.receiver import DELAY_PRIOR, fix_timing, learn_delay, learn_lead, lost_accuracy
+from watchkeeper.detectors.gps_imu.receiver import fix_timing, learn_delay, learn_lead, lost_accuracy
 from watchkeeper.detectors.gps_imu.scale import calibrate, count_freeze, expect, is_moving, learn, scale_channels
 from watchkeeper.detectors.gps_imu.state import (
     ACCURACY,
@@ -37,17 +38,10 @@ from watchkeeper.detectors.gps_imu.state import (
     Vehicle,
     Work,
 )
-from watchkeeper.detectors.gps_imu.verdict import GATE, conclude, suspicion_level
+from watchkeeper.detectors.gps_imu.verdict import conclude, suspicion_level
 from watchkeeper.streams.batch import F8
 from watchkeeper.streams.geo import GRAVITY_MS2
 from watchkeeper.streams.kernels import njit
-
-# A receiver needs this long to settle after hard acceleration.
-SETTLE_S = 2.0
-# After a pause in the GPS this long position begins again.
-OUTAGE_S = 10.0
-# Innovations beyond this part of their usual level count less: an attack that grows is followed ever more slowly.
-SOFT = 0.8
 
 
 @njit(cache=True)

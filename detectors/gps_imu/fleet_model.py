@@ -10,17 +10,18 @@ from __future__ import annotations
 import pickle
 from typing import Any
 
-# Residuals enter as a part of this many sigmas: the trees divide [0, 1], and beyond it a channel alarms by itself.
-FULL_SIGMA = 4.0
-# Trees of this height separate up to 64 regions; river's advice is 10 to 50 of them. The seed has no meaning.
-TREES, HEIGHT, WINDOW, SEED = 15, 6, 500, 20
-# The trees score against the window before the present one, so they say nothing before two windows are full, and the
-# quantiles nothing before one more.
-TREES_READY, READY = 2 * WINDOW, 3 * WINDOW
-# Score quantiles of healthy epochs that anchor the scale: the median is 0 sigma, this one the normal's 99 % point.
-HIGH_QUANTILE, HIGH_SIGMA = 0.99, 2.326
-# Least distance between the two, so that a fleet without any variety does not make a sigma out of rounding.
-SPREAD_MIN = 1e-3
+from watchkeeper.detectors.gps_imu.constants import (
+    FULL_SIGMA,
+    HEIGHT,
+    HIGH_QUANTILE,
+    HIGH_SIGMA,
+    READY,
+    SEED,
+    SPREAD_MIN,
+    TREES,
+    TREES_READY,
+    WINDOW,
+)
 
 
 class ResidualModel:

@@ -10,26 +10,25 @@ from __future__ import annotations
 import math
 
 from watchkeeper.detectors.gps_imu.align import add_to_level, restart
+from watchkeeper.detectors.gps_imu.constants import (
+    BIN_FULL_S,
+    BIN_S,
+    BINS,
+    FORCE_ERROR,
+    GAP_ACCEL,
+    GAP_RATE,
+    RESTART_S,
+    STEP_S,
+    TURN_ERROR,
+    VIBRATION_MAX,
+    VIBRATION_S,
+)
 from watchkeeper.detectors.gps_imu.eskf import ACC, ATT, GYR, POS, VEL, spread, strapdown
-from watchkeeper.detectors.gps_imu.state import BIN_S, BINS, EMPTY, TRACKING, Settings, Vehicle, Work
+from watchkeeper.detectors.gps_imu.state import EMPTY, TRACKING, Settings, Vehicle, Work
 from watchkeeper.streams.batch import F8
 from watchkeeper.streams.geo import GRAVITY_MS2
 from watchkeeper.streams.kernels import njit
 from watchkeeper.streams.messages import IMU
-
-# A pause in the IMU longer than this cannot be bridged: attitude and velocity begin again.
-RESTART_S = 2.0
-# Samples that jitter early must not stretch a bin to twice its length.
-BIN_FULL_S = 0.8 * BIN_S
-# Longest interval that one covariance step may cover: its closed form neglects what rotates within.
-STEP_S = 0.24
-# What may have happened unseen in an IMU gap, as an average over it: m/s2 and rad/s.
-GAP_ACCEL, GAP_RATE = 2.0, 0.3
-# Scale-factor, misalignment and timing errors of a MEMS IMU, as a part of the rotation, and of the force beyond 1 g.
-TURN_ERROR, FORCE_ERROR = 0.01, 0.08
-# Vibration is averaged over this long; beyond this variance, (m/s2)^2, it is a broken sensor that must not make the
-# filter believe anything.
-VIBRATION_S, VIBRATION_MAX = 1.0, 400.0
 
 
 @njit(cache=True)

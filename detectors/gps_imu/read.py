@@ -9,16 +9,12 @@ from __future__ import annotations
 
 import math
 
+from watchkeeper.detectors.gps_imu.constants import FIX_MIN, HELD_SPEED, ROUNDING_MPS
 from watchkeeper.detectors.gps_imu.state import MEASURED, Settings, Vehicle, Work
 from watchkeeper.streams.batch import F8
 from watchkeeper.streams.geo import WGS84_A_M, WGS84_E2
 from watchkeeper.streams.kernels import njit
 from watchkeeper.streams.messages import GPS
-
-# Fix types below this are no position.
-FIX_MIN = 2.0
-# Receivers hold the course below some speed, 0.7 m/s as a rule; and how exactly they tell their velocity. m/s.
-HELD_SPEED, ROUNDING_MPS = 1.0, 0.0015
 
 
 @njit(cache=True)

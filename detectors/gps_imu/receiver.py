@@ -8,24 +8,25 @@ from __future__ import annotations
 
 import math
 
+from watchkeeper.detectors.gps_imu.constants import (
+    ACCURACY_S,
+    BEAT_GAIN,
+    BEAT_S,
+    BEAT_SLIP,
+    BEATS,
+    BEATS_OFF,
+    DELAY_MAX,
+    DELAY_PRIOR,
+    DELAY_S,
+    FIND_GAIN,
+    LEAD_MAX,
+    LEAD_PRIOR,
+    LEAD_S,
+)
 from watchkeeper.detectors.gps_imu.state import TIMING, Settings, Vehicle, Work
 from watchkeeper.streams.batch import F8
 from watchkeeper.streams.kernels import njit
 from watchkeeper.streams.messages import GPS
-
-# The beat of the fixes: gain of its interval, fixes until it is known, memory of what is off the beat in seconds, the
-# part of an interval from which on it is a slip, and for how many fixes that may last before it is another beat.
-BEAT_GAIN, BEATS, BEAT_S, BEAT_SLIP, BEATS_OFF = 0.002, 50, 20.0, 0.25, 150
-# Least gain of the interval while the beat is being found.
-FIND_GAIN = 0.05
-# The receiver's delay is learned with this memory in seconds. The configured one counts like so much squared
-# acceleration, (m/s2)^2: velocity errors of 0.3 m/s that last a second, against delays that differ by 0.05 s.
-DELAY_S, DELAY_PRIOR, DELAY_MAX = 120.0, 200.0, 0.45
-# The same for the age of the velocity against the position; unknown, it counts as none like so much squared velocity
-# change, (m/s)^2.
-LEAD_S, LEAD_PRIOR, LEAD_MAX = 200.0, 100.0, 0.4
-# Memory of the usual accuracy, seconds.
-ACCURACY_S = 60.0
 
 
 @njit(cache=True)

@@ -13,6 +13,29 @@ from __future__ import annotations
 
 import math
 
+from watchkeeper.detectors.gps_imu.constants import (
+    ACTIVE_ACCEL,
+    ACTIVE_SPEED,
+    ACTIVE_VIBRATION,
+    CREDIT_MAX,
+    CREDIT_SHARE,
+    EARLY,
+    FREEZE_EPOCHS,
+    FREEZE_SEEN_MAX,
+    LEVEL_FIRST,
+    LEVEL_MAX,
+    LEVEL_MIN,
+    LEVEL_STEP,
+    STUCK_NOISY,
+    STUCK_S,
+    USUAL_AGAIN,
+    USUAL_DOWN,
+    USUAL_FIRST,
+    USUAL_MISTAKE,
+    USUAL_OVER,
+    USUAL_RANGE,
+    USUAL_UP,
+)
 from watchkeeper.detectors.gps_imu.state import (
     FREEZE,
     INSTANT,
@@ -27,39 +50,6 @@ from watchkeeper.detectors.gps_imu.state import (
 )
 from watchkeeper.streams.batch import F8
 from watchkeeper.streams.kernels import njit
-
-# Usual level of each scaled channel before anything is learned. Learning may go this many times lower and higher.
-USUAL_FIRST = (8.0, 2.7, 1.6, 2.7, 2.7, 3.2, 2.4, 2.6, 2.2, 3.5, 4.0, 3.0, 1.8, 4.0, 4.0, 2.5, 7.0, 5.0)
-USUAL_RANGE = 10.0
-# Each time a distance rises over its level, the level grows by this; otherwise it falls slowly: in balance it is
-# crossed about once in 150 epochs. An excursion counts once in so many epochs, and is over when the distance is well
-# under its level, or an attack would teach itself in.
-USUAL_UP, USUAL_DOWN, USUAL_AGAIN, USUAL_OVER = 1.08, 0.9995, 25, 0.7
-# What a level grows by when the channel took part in a verdict that was taken back.
-USUAL_MISTAKE = 1.25
-# While the vehicle warms up both are this many times faster.
-EARLY = 4
-# Channels that remember seconds stay over the level for seconds, so a rule of several epochs in a row does not filter
-# them: they count less, so that the nominal share is that of the instant ones.
-# In the order of CHANNELS; the last three are not scaled.
-WEIGHT = (
-    1.0, 1.0,
-    0.58, 0.62, 0.6, 0.72, 0.77, 0.56, 0.5, 0.48, 0.5, 0.62, 0.62,
-    0.57, 0.57, 0.65, 0.55, 0.65, 1.0,
-    1.0, 1.0,
-)  # fmt: skip
-# The calibrated level: where it starts, its range, its step (of the logarithm), and how many times the nominal share it
-# may learn, at most so many epochs at once.
-LEVEL_FIRST, LEVEL_MIN, LEVEL_MAX, LEVEL_STEP = 1.2, 0.3, 3.0, 0.1
-CREDIT_SHARE, CREDIT_MAX = 4.0, 8.0
-# A vehicle at rest shows less than it will in flight, so it teaches nothing about flight: m/s2 and m/s.
-ACTIVE_ACCEL, ACTIVE_SPEED = 0.5, 1.0
-# Vibration of running motors, (m/s2)^2.
-ACTIVE_VIBRATION = 0.02
-# Unchanging GPS fixes that a healthy receiver never shows in motion, and the longest run that may be learned.
-FREEZE_EPOCHS, FREEZE_SEEN_MAX = 2.0, 4
-# An IMU that repeats itself in all six axes for this long is stuck, if it has ever shown noise (samples).
-STUCK_S, STUCK_NOISY = 0.3, 50
 
 
 @njit(cache=True)

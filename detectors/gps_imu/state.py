@@ -12,14 +12,10 @@ from typing import Annotated, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from watchkeeper.detectors.gps_imu.constants import BINS
 from watchkeeper.streams.batch import F8
 
 F4 = NDArray[np.float32]
-
-# IMU samples are summed into bins and held back until the filter's horizon reaches them, because a GPS fix stamped t
-# was measured `gps_delay_s` earlier. 32 bins of at least 16 ms cover half a second, the longest delay allowed.
-BIN_S = 0.02
-BINS = 32
 
 EMPTY, LEVELLING, ALIGNING, TRACKING = range(4)
 

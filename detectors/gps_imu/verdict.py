@@ -8,7 +8,25 @@ from __future__ import annotations
 
 import math
 
-from watchkeeper.detectors.gps_imu.align import ACCEL_BIAS, GYRO_REST, place, relevel
+from watchkeeper.detectors.gps_imu.align import place, relevel
+from watchkeeper.detectors.gps_imu.constants import (
+    ACCEL_BIAS,
+    CALM_PART,
+    CALM_S,
+    GATE,
+    GYRO_REST,
+    LATCH_RUN,
+    LATCHED,
+    MEAN_CLIP,
+    MEAN_S,
+    POSITION_PATIENCE,
+    RETRY_S,
+    SURE_POSITION,
+    SURE_VELOCITY,
+    TILT_AGAIN,
+    UNKNOWN,
+    YAW_AGAIN,
+)
 from watchkeeper.detectors.gps_imu.eskf import ACC, ATT, GYR, POS, VEL
 from watchkeeper.detectors.gps_imu.scale import learn_from_mistake
 from watchkeeper.detectors.gps_imu.state import (
@@ -26,23 +44,6 @@ from watchkeeper.detectors.gps_imu.state import (
 )
 from watchkeeper.streams.batch import F8
 from watchkeeper.streams.kernels import njit
-
-# A channel this many times over its usual level is not fused at all. Before it is known what is usual, a score this
-# many times over the threshold is suspicious.
-GATE, UNKNOWN = 2.0, 2.0
-# This many suspicious epochs in a row latch the verdict.
-LATCH_RUN = 5
-# The least score of a latched verdict, in thresholds: several epochs in a row say more than one.
-LATCHED = 1.25
-# To be believed again: mean score under this part of the threshold for this long, and the filter this sure (m/s, m).
-CALM_PART, CALM_S = 0.7, 2.0
-# Memory of the mean score, seconds, and the most that one epoch counts in it, in thresholds.
-MEAN_S, MEAN_CLIP = 1.0, 4.0
-SURE_VELOCITY, SURE_POSITION = 0.6, 15.0
-# While the position alone is wrong, recovery waits this many times longer; after a failed recovery this many seconds.
-POSITION_PATIENCE, RETRY_S = 3.0, 5.0
-# Tilt and yaw uncertainty (rad) after the position was given up and taken from the GPS again.
-TILT_AGAIN, YAW_AGAIN = 0.05, 0.2
 
 
 @njit(cache=True)

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from watchkeeper.detectors.gps_imu.constants import HELD_SPEED
 from watchkeeper.detectors.gps_imu.detector import CAUSES
-from watchkeeper.detectors.gps_imu.read import HELD_SPEED, hold_course
+from watchkeeper.detectors.gps_imu.read import hold_course
 from watchkeeper.detectors.gps_imu.state import Vehicle, Work
 from watchkeeper.detectors.kernels.records import blank
 

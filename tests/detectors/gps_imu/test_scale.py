@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from watchkeeper.config.detectors.gps_imu import Channel
 from watchkeeper.config.schema import DEFAULT, FleetLimits
 from watchkeeper.detectors.fleet.fleet import Fleet
+from watchkeeper.detectors.gps_imu.constants import LEVEL_FIRST, LEVEL_MAX, LEVEL_MIN, USUAL_FIRST, WEIGHT
 from watchkeeper.detectors.gps_imu.detector import GpsImu
-from watchkeeper.detectors.gps_imu.scale import LEVEL_FIRST, LEVEL_MAX, LEVEL_MIN, USUAL_FIRST, WEIGHT, calibrate, learn
+from watchkeeper.detectors.gps_imu.scale import calibrate, learn
 from watchkeeper.detectors.gps_imu.state import CHANNELS, MOVING, REST, SCALED, TRACKING, Vehicle
 from watchkeeper.detectors.kernels.records import blank
 from watchkeeper.streams.kernels import njit
