@@ -13,7 +13,7 @@ import numpy as np
 
 from watchkeeper.detectors.fleet.fleet import Fleet
 from watchkeeper.detectors.incidents.topology import Device, Topology, sensor_kind
-from watchkeeper.detectors.link.detector import HOLES
+from watchkeeper.detectors.link.constants import HOLES
 from watchkeeper.detectors.link.stats import LinkStats
 from watchkeeper.streams.batch import F8
 from watchkeeper.streams.messages import COLUMN, KIND_OF_WORD, Kind

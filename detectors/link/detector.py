@@ -19,13 +19,11 @@ from watchkeeper.config.schema import Config
 from watchkeeper.detectors.base import Evidence, Window, full
 from watchkeeper.detectors.declaration import Declaration
 from watchkeeper.detectors.fleet.fleet import Fleet
+from watchkeeper.detectors.link.constants import HOLES
 from watchkeeper.detectors.link.declaration import DECLARATION
 from watchkeeper.detectors.link.stats import LinkStats
 from watchkeeper.streams.batch import F8, I4, Bool
 from watchkeeper.streams.messages import Kind
-
-# With at least this share of intervals as short as usual, the others are holes.
-HOLES = 0.3
 
 
 class LinkDetector:

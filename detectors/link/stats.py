@@ -16,22 +16,10 @@ import numpy as np
 from watchkeeper.config.detectors.link import Link
 from watchkeeper.detectors.base import Window
 from watchkeeper.detectors.fleet.fleet import Fleet
+from watchkeeper.detectors.link.constants import ALPHA, BIN_S, ON_TIME, RECENT_BINS, SEAM_HZ, SILENT_INTERVALS
 from watchkeeper.streams.batch import F8, I4, Bool
 from watchkeeper.streams.kernels import njit
 from watchkeeper.streams.messages import KIND_OF_WORD, LINK, Kind
-
-# Weight of the newest interval in the usual one.
-ALPHA = 0.05
-# Intervals up to this many usual ones are on time. A thinned stream keeps many such, a slowed one has none.
-ON_TIME = 1.5
-# Samples are counted in bins of about this long, whole ticks each: shorter ticks would only make more of them.
-BIN_S = 1.0
-# Bins that say whether intervals are as short as usual: the newest, or the time before would speak for the present.
-RECENT_BINS = 4
-# Without a sample for so many usual intervals a stream is silent, which is another detector's business.
-SILENT_INTERVALS = 8.0
-# Slower streams cannot tell whether some tenths of a second are missing from their time stamps.
-SEAM_HZ = 10.0
 
 
 class LinkStats:
