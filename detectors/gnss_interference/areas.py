@@ -19,12 +19,9 @@ import numpy as np
 
 from watchkeeper.detectors.base import MAX_PLACES
 from watchkeeper.detectors.gnss_interference.cells import around, components
+from watchkeeper.detectors.gnss_interference.constants import NEWS_SHARE, TREND_S
 
 PREFIX = "h3-"
-# Growth and shrinkage are told for this long.
-TREND_S = 60.0
-# An extent that differs from the one last told by more than this share of it is news.
-NEWS_SHARE = 0.2
 
 
 @dataclass(slots=True)

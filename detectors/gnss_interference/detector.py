@@ -21,19 +21,15 @@ from watchkeeper.config.schema import Config
 from watchkeeper.detectors.base import Evidence, Window, full
 from watchkeeper.detectors.declaration import Declaration
 from watchkeeper.detectors.fleet.fleet import Fleet
-from watchkeeper.detectors.gnss_interference.areas import PREFIX, TREND_S, Area, Areas
+from watchkeeper.detectors.gnss_interference.areas import PREFIX, Area, Areas
 from watchkeeper.detectors.gnss_interference.cells import Cells, Census, shape
+from watchkeeper.detectors.gnss_interference.constants import EVERY_AIRCRAFT, EVERY_MAX_S, EVERY_S, EXTENT_MAX, TREND_S
 from watchkeeper.detectors.gnss_interference.declaration import DECLARATION
 from watchkeeper.detectors.gnss_interference.quality import Quality
 from watchkeeper.streams.batch import F8, I4, U1
 from watchkeeper.streams.geo import EARTH_M
 from watchkeeper.streams.messages import ADSB, Kind
 
-# Areas are looked at this often, in seconds of event time, however short the ticks are; but less often, in proportion,
-# when more than so many aircraft have collapsed: a look costs some 10 ms per thousand of them.
-EVERY_S, EVERY_MAX_S, EVERY_AIRCRAFT = 1.0, 10.0, 1000
-# Cells that an alarm lists; the area may have more.
-EXTENT_MAX = 500
 NUMBERS = ("aircraft", "affected", "cells", "area_km2", "grown_km2", "shrunk_km2", "lat", "lon", "radius_km")
 
 

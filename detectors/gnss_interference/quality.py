@@ -23,18 +23,11 @@ from numpy.typing import NDArray
 
 from watchkeeper.config.detectors.gnss_interference import GnssInterference
 from watchkeeper.detectors.fleet.fleet import Fleet, Samples
+from watchkeeper.detectors.gnss_interference.constants import CLOSE, PARKED_KT, RISE_S
 from watchkeeper.detectors.kernels.records import blank, take_over
 from watchkeeper.streams.batch import F8, I4, Bool
 from watchkeeper.streams.kernels import njit
 from watchkeeper.streams.messages import ADSB
-
-# A level follows a better report, and a young one any report, with this time constant: one good report among poor ones
-# is no good past.
-RISE_S = 30.0
-# Less than this from a report the level is there: most aircraft say the same all day, and an exponential is slow.
-CLOSE = 0.01
-# Slower than this without an on-ground flag counts as parked.
-PARKED_KT = 30.0
 
 CATEGORIES = 2
 

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from watchkeeper.detectors.gnss_interference.areas import NEWS_SHARE, Area, Areas, name_of
+from watchkeeper.detectors.gnss_interference.areas import Area, Areas, name_of
 from watchkeeper.detectors.gnss_interference.cells import Cells, components
+from watchkeeper.detectors.gnss_interference.constants import NEWS_SHARE
 
 HOME = h3.latlng_to_cell(50.0, 8.0, 4)
 PENTAGON = min(h3.get_pentagons(4))
