@@ -13,6 +13,7 @@ import numpy as np
 
 from watchkeeper.config.guests import section_of
 from watchkeeper.config.schema import Config
+from watchkeeper.detectors.catalog import REGISTRY
 from watchkeeper.detectors.engine.pipeline import Pipeline
 from watchkeeper.detectors.engine.replay import events_of
 from watchkeeper.streams.batch import Batch, columns_of
@@ -26,13 +27,17 @@ RATE_HZ = 20
 def warm_up(config: Config) -> None:
     """Run every code path that Numba compiles, on made-up samples; nothing of it is kept."""
     limits = msgspec.structs.replace(config.fleet, max_vehicles=8)
-    scratch = msgspec.structs.replace(config, fleet=limits)
-    declared = [detector.declaration for detector in Pipeline(scratch).detectors]
-    looks = {d.looks_every_s(section_of(config, "detectors", d.name)) for d in declared}
     # a detector that looks once per step must see one end
-    for every_s in sorted(looks - {0.0}) or [0.0]:
+    for every_s in sorted(_steps_s(config)) or [0.0]:
+        pipeline = Pipeline(msgspec.structs.replace(config, fleet=limits))
         first_s = max(1.0, float(int(every_s) - SECONDS // 2))
-        deque(events_of(Pipeline(scratch), map(_second, first_s + np.arange(SECONDS))), maxlen=0)
+        deque(events_of(pipeline, map(_second, first_s + np.arange(SECONDS))), maxlen=0)
+
+
+def _steps_s(config: Config) -> set[float]:
+    """The steps of detectors that do not look at every tick."""
+    declared = [detector.declaration for detector in REGISTRY.values()]
+    return {d.looks_every_s(section_of(config, "detectors", d.name)) for d in declared} - {0.0}
 
 
 def _second(t0: float) -> Batch:
