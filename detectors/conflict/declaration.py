@@ -23,20 +23,15 @@ class PairFacts(Facts, frozen=True, kw_only=True):
     los: Annotated[float, fact("0/1", "1: both minima are broken now")] = 0.0
 
 
-def _vertically(facts: PairFacts) -> str:
-    return "" if facts.vsep_ft is None else f" and {known(facts.vsep_ft, 0, 'ft')} vertically"
+def _closest(facts: PairFacts) -> str:
+    """The closest point of approach; the vertical distance is the one there, not the present one."""
+    vertically = "" if facts.vsep_ft is None else f" and {known(facts.vsep_ft, 0, 'ft')} vertically"
+    return f"closest point {known(facts.dcpa_nm, 1, 'NM')}{vertically} in {known(facts.tcpa_s, 0, 's')}"
 
 
-def _say_conflict(subjects: Sequence[str], facts: PairFacts) -> str:
-    if facts.los:
-        return f"{_say_los(subjects, facts)[:-1]}; closest in {known(facts.tcpa_s, 0, 's')}."
-    closest = f"{known(facts.dcpa_nm, 1, 'NM')}{_vertically(facts)} in {known(facts.tcpa_s, 0, 's')}"
-    now = known(facts.sep_nm, 1, "NM")
-    return f"{listed(subjects)} will probably lose separation: closest point {closest}, now {now} apart."
-
-
-def _say_los(subjects: Sequence[str], facts: PairFacts) -> str:
-    return f"{listed(subjects)} have lost separation: {known(facts.sep_nm, 1, 'NM')}{_vertically(facts)} apart."
+def _say(subjects: Sequence[str], facts: PairFacts) -> str:
+    what = "have lost separation" if facts.los else "will probably lose separation"
+    return f"{listed(subjects)} {what}: now {known(facts.sep_nm, 1, 'NM')} apart, {_closest(facts)}."
 
 
 DECLARATION = Declaration(
@@ -49,7 +44,7 @@ DECLARATION = Declaration(
             name="conflict",
             help="two aircraft will probably come closer than both minima within the horizon",
             facts=PairFacts,
-            say=_say_conflict,
+            say=_say,
             needs=((Kind.ADSB,),),
             threshold=lambda settings: float(settings.probability),
             safety=True,
@@ -58,7 +53,7 @@ DECLARATION = Declaration(
             name="los",
             help="two aircraft are closer than both minima now",
             facts=PairFacts,
-            say=_say_los,
+            say=_say,
             needs=((Kind.ADSB,),),
             safety=True,
             settings=Los,
