@@ -6,6 +6,7 @@ Adding a detector to the project adds one line here. One of another package is f
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from importlib import import_module
 
@@ -18,6 +19,8 @@ from watchkeeper.detectors.declaration import AlarmKind, Gauge
 from watchkeeper.detectors.incidents.declaration import GAUGES, KIND
 
 __all__ = ["REGISTRY", "detector_kinds", "discover", "gauges", "kinds", "say"]
+
+log = logging.getLogger(__name__)
 
 GROUP = "watchkeeper.detectors"
 NO_NAMES: Mapping[str, str] = {}
@@ -67,6 +70,7 @@ def say(event: AlarmEvent, called: Mapping[str, str] = NO_NAMES) -> str:
             evidence["diagnosis"] = event.diagnosis
         try:
             return kind.say(subjects, msgspec.convert(evidence, kind.facts))
-        except msgspec.ValidationError:
-            pass  # an event of another version, from a journal
+        # an event of another version, or a sentence of another package that fails: the alarm goes out all the same
+        except Exception:
+            log.exception("no sentence for an alarm of the kind %s", event.kind)
     return f"{event.kind.replace('_', ' ').capitalize()} alarm about {' and '.join(subjects)}."

@@ -7,6 +7,7 @@ has those of its detector's scenario.
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -69,6 +70,17 @@ def test_a_better_name_is_used_where_there_is_one() -> None:
 def test_evidence_of_another_version_still_gives_a_sentence() -> None:
     event = msgspec.structs.replace(events("conflict")[0], evidence={"surprise": 1})
     assert say(event) == f"Conflict alarm about {' and '.join(event.subjects)}."
+
+
+def test_a_sentence_that_fails_does_not_hold_up_the_alarm(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(_subjects: object, _facts: object) -> str:
+        raise ZeroDivisionError
+
+    event = events("los")[0]
+    monkeypatch.setattr(
+        "watchkeeper.detectors.catalog.kinds", lambda: {"los": replace(detector_kinds()["los"], say=broken)}
+    )
+    assert say(event) == f"Los alarm about {' and '.join(event.subjects)}."
 
 
 @pytest.mark.parametrize("kind", sorted(detector_kinds()))
