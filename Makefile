@@ -4,16 +4,19 @@ VENV := .venv
 BIN := $(VENV)/bin
 ARGS ?=
 
-.PHONY: demo test check check-page coverage bench data proofs reproduce docs dashboards notebook clean
+.PHONY: demo test chaos check check-page coverage bench data proofs fuzz reproduce docs dashboards lock notebook clean
 
 demo: $(VENV)/runs ## broker, simulator, daemon and live alarms: make demo ARGS="--seconds 60"
 	$(BIN)/watchkeeper demo $(ARGS)
 
 test: $(VENV)/ready ## everything that proves a claim in minutes
-	$(BIN)/python -m pytest -m "not long" $(ARGS)
+	$(BIN)/python -m pytest -m "not long" -n 2 --dist loadfile $(ARGS)
 
 proofs: $(VENV)/ready ## the long ones: load, floods, kill -9, byte-identical replay
 	$(BIN)/python -m pytest -m long $(ARGS)
+
+chaos: $(VENV)/ready ## the daemon in simulated worlds full of faults: make chaos ARGS="--seeds 10000", docs/chaos.md
+	PYTHONPATH=tests $(BIN)/python -m chaos $(ARGS)
 
 check: $(VENV)/ready ## format, lint, types, imports, rooms
 	$(BIN)/ruff format --check .
@@ -22,6 +25,7 @@ check: $(VENV)/ready ## format, lint, types, imports, rooms
 	$(BIN)/mypy deploy/dashboards
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/python -m tools.rooms
+	$(BIN)/python -m tools.foreign
 	$(MAKE) --no-print-directory check-page
 
 # The live page's scripts; users never need node, so a machine without it checks everything else.
@@ -48,6 +52,10 @@ coverage: $(VENV)/ready ## which lines of the kernels the tests run, measured wi
 	$(BIN)/python -m coverage report --include "$$(grep -rl '^@njit' src/watchkeeper/detectors/ src/watchkeeper/streams/ \
 	  | paste -s -d , -)"
 
+fuzz: $(VENV)/ready ## hostile files, payloads and configurations, then extreme telemetry: make fuzz ARGS="--count 1000 --only ulog"
+	$(BIN)/python -m tools.fuzz $(ARGS)
+	$(BIN)/python -m tools.fuzz.telemetry
+
 bench: $(VENV)/ready ## make bench ARGS=replay
 	$(BIN)/watchkeeper bench $(ARGS)
 
@@ -73,6 +81,9 @@ docs: $(VENV)/ready ## the reference pages that are generated from the code
 notebook: $(VENV)/ready ## examples/python.ipynb, made from examples/python.py and run
 	$(BIN)/python examples/notebook.py
 
+lock: $(VENV)/ready ## deploy/requirements.lock: what the image installs, by version and hash
+	$(BIN)/python -m tools.lock
+
 dashboards: $(VENV)/ready ## Grafana's dashboards, generated from deploy/dashboards
 	$(BIN)/python deploy/dashboards/generate.py deploy/grafana/dashboards
 
@@ -81,11 +92,11 @@ dashboards: $(VENV)/ready ## Grafana's dashboards, generated from deploy/dashboa
 $(VENV)/runs: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) || { \
 	  rm -rf $(VENV); echo "python3 cannot make an environment: on Debian, apt install python3-venv"; exit 1; }
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[demo,fast]"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[demo]"
 	touch $@
 
 $(VENV)/ready: $(VENV)/runs
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev,demo,fast]"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev,demo]"
 	touch $@
 
 clean:

@@ -12,12 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
 from watchkeeper.streams.batch import F8, I8, U1, Batch, Bool, CheckedBatch, Columns
 from watchkeeper.streams.kernels import njit
-from watchkeeper.streams.messages import COLUMN, GPS_POSITIONS, T_MAX, T_MIN, Drop, Kind, field_bounds
+from watchkeeper.streams.messages import COLUMN, FIELDS, GPS_POSITIONS, T_MAX, T_MIN, Drop, Kind, field_bounds
 
 OK = 0
 # What each code means; the order decides which is reported when several apply.
@@ -31,10 +32,21 @@ Refuse = Callable[[U1], None]
 Refused = Callable[[Kind, str, int], None]
 
 
-def _rules(kind: Kind) -> tuple[F8, F8, Bool, I8]:
+class _Rules(NamedTuple):
+    """What the kernel holds the fields of a kind against; `either` are pairs of which one must be whole."""
+
+    lo: F8
+    hi: F8
+    least: F8
+    required: Bool
+    either: I8
+
+
+def _rules(kind: Kind) -> _Rules:
     lo, hi, required = field_bounds(kind)
+    least = np.array([f.least for f in FIELDS[kind]])
     either = np.array([[COLUMN[kind][name] for name in pair] for pair in GPS_POSITIONS] if kind is Kind.GPS else [])
-    return np.array(lo), np.array(hi), np.array(required), either.astype(np.int64).reshape(-1, 2)
+    return _Rules(np.array(lo), np.array(hi), least, np.array(required), either.astype(np.int64).reshape(-1, 2))
 
 
 _RULES = {kind: _rules(kind) for kind in Kind}
@@ -57,7 +69,7 @@ def sound(kind: Kind, cols: Columns, refuse: Refuse) -> Columns:
     """The samples of one kind that can be judged, angles in one convention; the same columns when all is well."""
     codes = np.zeros(len(cols), np.uint8)
     # kernels are compiled for one memory layout; most batches have it already
-    _check(cols.t, np.ascontiguousarray(cols.data), *_RULES[kind], codes)
+    _check(cols.t, np.ascontiguousarray(cols.data), _RULES[kind], codes)
     if codes.any():
         refuse(codes)
         cols = cols.take(codes == OK)
@@ -79,7 +91,8 @@ def _wrap(kind: Kind, data: F8) -> F8:
 
 
 @njit(cache=True)
-def _check(t: F8, data: F8, lo: F8, hi: F8, required: Bool, either: I8, codes: U1) -> None:
+def _check(t: F8, data: F8, rules: _Rules, codes: U1) -> None:
+    lo, hi, least, required, either = rules.lo, rules.hi, rules.least, rules.required, rules.either
     for i in range(t.size):
         if not (T_MIN <= t[i] <= T_MAX):
             codes[i] = _TIME
@@ -89,7 +102,7 @@ def _check(t: F8, data: F8, lo: F8, hi: F8, required: Bool, either: I8, codes: U
             if np.isnan(x):
                 if required[f] and codes[i] == OK:
                     codes[i] = _MISSING
-            elif not (lo[f] <= x <= hi[f]):
+            elif not (lo[f] <= x <= hi[f]) or 0.0 < abs(x) < least[f]:
                 worse = _FINITE if np.isinf(x) else _RANGE
                 if codes[i] == OK or codes[i] > worse:
                     codes[i] = worse

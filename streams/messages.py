@@ -39,7 +39,10 @@ KIND_OF_WORD: dict[str, Kind] = {kind.word: kind for kind in Kind}
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One column of a stream. A finite value outside [lo, hi] makes the whole sample bad input."""
+    """One column of a stream. A finite value outside [lo, hi] makes the whole sample bad input.
+
+    So does one that is nearer to zero than `least` without being zero: no sensor means that.
+    """
 
     name: str
     unit: str
@@ -47,6 +50,7 @@ class Field:
     hi: float
     doc: str
     required: bool = False
+    least: float = 0.0
 
 
 # Ranges say what a sensor can possibly mean, not what is plausible: an altitude spike of 123,100 ft occurs in real
@@ -87,9 +91,9 @@ FIELDS: dict[Kind, tuple[Field, ...]] = {
         Field("gps_vz", *_SPEED, "velocity along gps_z"),
         Field("fix", "", 0.0, 10.0, "receiver fix type: 0-1 none, 2 2-D, 3 3-D, 4+ differential"),
         Field("sats", "", 0.0, 200.0, "satellites used"),
-        Field("hdop", "", 0.0, 10_000.0, "horizontal dilution of precision"),
-        Field("eph", "m", 0.0, 1e7, "receiver's own horizontal 1-sigma estimate"),
-        Field("epv", "m", 0.0, 1e7, "receiver's own vertical 1-sigma estimate"),
+        Field("hdop", "", 0.0, 10_000.0, "horizontal dilution of precision", least=1e-3),
+        Field("eph", "m", 0.0, 1e7, "receiver's own horizontal 1-sigma estimate", least=1e-6),
+        Field("epv", "m", 0.0, 1e7, "receiver's own vertical 1-sigma estimate", least=1e-6),
     ),
     Kind.IMU: (
         Field("imu_ax", *_ACCEL, "specific force, body forward", required=True),
@@ -168,12 +172,13 @@ class Drop:
     LATE = "late"
     DUPLICATE = "duplicate"
     TIME_JUMP = "time_jump"
+    CLOCK = "clock"
     FLEET_FULL = "fleet_full"
     QUEUE_FULL = "queue_full"
 
     ALL: tuple[str, ...] = (
         TOPIC, SIZE, SYNTAX, DEPTH, TYPE, ID, MISSING, FINITE, RANGE, TIME, FRAME,
-        LATE, DUPLICATE, TIME_JUMP, FLEET_FULL, QUEUE_FULL,
+        LATE, DUPLICATE, TIME_JUMP, CLOCK, FLEET_FULL, QUEUE_FULL,
     )  # fmt: skip
 
 

@@ -123,7 +123,9 @@ def evaluate(batches: Iterable[Batch], config: Config, *, min_alt_ft: float = 0.
     c = config.detectors.conflict
     reports, log = Reports(min_alt_ft), EvidenceLog(KIND, config.time.tick_s)
     pipeline = Pipeline(
-        config, on_evidence=(lambda window, found: log.tick(window, found, pipeline.fleet.ids)) if curve else None
+        config,
+        every_tick=curve,
+        on_evidence=(lambda window, found: log.tick(window, found, pipeline.fleet.ids)) if curve else None,
     )
     events = list(events_of(pipeline, reports.passing(batches)))
     sky = reports.sky(min_gs_kt=c.min_gs_kt)

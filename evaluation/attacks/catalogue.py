@@ -21,6 +21,7 @@ from watchkeeper.evaluation.attacks import imu as attacks_imu
 from watchkeeper.evaluation.attacks.flight import Flight, Stream
 from watchkeeper.evaluation.attacks.scene import Scene
 from watchkeeper.streams.batch import F8, Bool
+from watchkeeper.streams.foreign.decode import from_json
 
 EFFECTS = attacks_gps.EFFECTS | attacks_imu.EFFECTS
 
@@ -89,7 +90,7 @@ class Catalogue(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 def catalogue() -> Catalogue:
     """The catalogue that is shipped."""
     text = resources.files("watchkeeper.config").joinpath("attacks.json").read_bytes()
-    return msgspec.json.decode(text, type=Catalogue)
+    return from_json(text, Catalogue)
 
 
 @dataclass(frozen=True, slots=True)

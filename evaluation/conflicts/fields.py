@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from array import array
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from difflib import get_close_matches
 from itertools import chain
 from typing import Any
@@ -80,7 +81,7 @@ def pairs_at(
         # by way of an array: that takes a third of the time of a list
         found = np.frombuffer(array("d", values), np.float64)
         good = good and bool(np.isfinite(found).all())
-    except (AttributeError, KeyError, TypeError, ValueError):
+    except (AttributeError, KeyError, OverflowError, TypeError, ValueError):
         good = False
     if not good:
         raise _pair_error(steps, name, columns)
@@ -98,7 +99,7 @@ def _pair_error(steps: Any, name: str, columns: Mapping[str, int]) -> EpisodeErr
             where = f"{name}[{k}].{agent}"
             if columns and agent not in columns:
                 return EpisodeError(where, "this agent has no position")
-            if isinstance(pair, str) or not hasattr(pair, "__len__") or len(pair) != 2:
+            if isinstance(pair, str) or not isinstance(pair, (Sequence, np.ndarray)) or len(pair) != 2:
                 return EpisodeError(where, f"expected two numbers, got {pair!r:.60}")
             for i in (0, 1):
                 if not is_number(pair[i]):
@@ -108,11 +109,12 @@ def _pair_error(steps: Any, name: str, columns: Mapping[str, int]) -> EpisodeErr
 
 def is_number(value: Any) -> bool:
     """A finite one; true and false are none."""
-    return (
-        isinstance(value, (int, float, np.integer, np.floating))
-        and not isinstance(value, bool)
-        and math.isfinite(value)
-    )
+    if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
+        return False
+    try:
+        return math.isfinite(value)
+    except OverflowError:  # a whole number beyond all floats
+        return False
 
 
 def series(values: Any, name: str, present: Bool) -> F8:
@@ -136,9 +138,10 @@ def _floats(values: Sequence[Any] | NDArray[Any], name: str) -> F8:
     kinds = set(map(type, values))
     if kinds <= {float, int, type(None), np.float64}:
         given = [math.nan if value is None else value for value in values] if type(None) in kinds else values
-        found = np.array(given, np.float64)
-        if not np.isinf(found).any():
-            return found
+        with suppress(OverflowError):
+            found = np.array(given, np.float64)
+            if not np.isinf(found).any():
+                return found
     for k, value in enumerate(values):
         if value is not None and not (is_number(value) or (isinstance(value, float) and math.isnan(value))):
             raise EpisodeError(f"{name}[{k}]", f"expected a finite number or null, got {value!r:.40}")

@@ -14,11 +14,10 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from watchkeeper.evaluation.conflicts.episode import Episode, from_trajectory
 from watchkeeper.evaluation.conflicts.fields import EpisodeError
 from watchkeeper.evaluation.conflicts.log import read_log, read_source
+from watchkeeper.streams.foreign.files import UnpackError, open_file, read_json, read_msgpack, text_file
 from watchkeeper.streams.frames.cells import Cells, FrameError, texts, times
 from watchkeeper.streams.frames.read import NAME as FRAME
 from watchkeeper.streams.frames.read import columns_in, is_frame
@@ -50,7 +49,7 @@ Row = dict[str, Any]
 def read_episodes(path: Path, step_s: float) -> Iterator[tuple[str, Episode]]:
     """All episodes of a file, each with a name; `step_s` is the step where a file has no times of its own."""
     try:
-        with path.open("rb") as file:
+        with open_file(path) as file:
             head = file.read(5)
     except OSError as error:
         raise LogError(path, error.strerror or str(error)) from error
@@ -97,12 +96,7 @@ def _words(cells: Cells, name: str) -> list[str]:
 
 
 def _decoded(path: Path) -> Iterator[tuple[str, Any]]:
-    raw = path.read_bytes()
-    binary = path.suffix.lower() in MSGPACK
-    try:
-        content = msgspec.msgpack.decode(raw) if binary else msgspec.json.decode(raw)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise LogError(path, f"not {'MessagePack' if binary else 'JSON'}: {error}") from error
+    content = read_msgpack(path) if path.suffix.lower() in MSGPACK else read_json(path)
     if not isinstance(content, list):
         yield "", content
         return
@@ -111,12 +105,12 @@ def _decoded(path: Path) -> Iterator[tuple[str, Any]]:
 
 
 def _csv_trajectories(path: Path) -> list[tuple[str, Mapping[str, Any]]]:
-    with path.open(newline="", encoding="utf-8-sig") as file:
+    with text_file(path) as file:
         reader = csv.reader(file)
-        header = [name.strip() for name in next(reader, [])]
         try:
+            header = [name.strip() for name in next(reader, [])]
             return _table_trajectories(path, header, ((reader.line_num, cells) for cells in reader))
-        except (csv.Error, UnicodeDecodeError) as error:
+        except (csv.Error, UnpackError) as error:
             raise LogError(path, f"line {reader.line_num}: {error}") from error
 
 

@@ -14,7 +14,6 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import numpy as np
 
 from watchkeeper.config.schema import DEFAULT
@@ -22,6 +21,7 @@ from watchkeeper.detectors.intent.steps import arrives
 from watchkeeper.evaluation.conflicts.episode import Episode, last_of, within
 from watchkeeper.streams.batch import F8, Batch, Bool
 from watchkeeper.streams.check import checked
+from watchkeeper.streams.foreign.files import read_json
 from watchkeeper.streams.geo import KT_MS, direct_many
 from watchkeeper.streams.kernels import njit
 from watchkeeper.streams.logs.source import LogError, Source, open_log
@@ -35,8 +35,8 @@ _USED = (Kind.ADSB, Kind.ACTION, Kind.ROUTE)
 def read_log(path: Path, step_s: float) -> Episode:
     """The episode in a recording; raises LogError when nobody is controlled in it or nobody reports."""
     try:
-        meta = msgspec.json.decode(path.with_name(path.name + ".truth.json").read_bytes())
-    except (OSError, msgspec.DecodeError):
+        meta = read_json(path.with_name(path.name + ".truth.json"))
+    except LogError:
         meta = {}
     plain = {name: meta[name] for name in ("scenario", "seed") if isinstance(meta, dict) and name in meta}
     return read_source(open_log(path), step_s, plain)

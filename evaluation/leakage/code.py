@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from watchkeeper.evaluation.shared.features import banned
+from watchkeeper.streams.logs.base import LogError
 
 FITS = frozenset(
     ("fit", "partial_fit", "fit_predict", "calibrate", "learn", "learn_one", "learn_many", "threshold", "quantile",
@@ -51,7 +52,10 @@ def code_leaks(paths: Iterable[Path], profile: str = "strict") -> list[Leak]:
 
 
 def _file(path: Path, profile: str) -> Iterator[Leak]:
-    tree = ast.parse(path.read_text(), str(path))
+    try:
+        tree = ast.parse(path.read_bytes(), str(path))
+    except (SyntaxError, ValueError, RecursionError) as error:
+        raise LogError(path, f"not Python: {error}") from error
     scopes: list[ast.AST] = [
         tree,
         *(n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)),

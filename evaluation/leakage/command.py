@@ -9,11 +9,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-import msgspec
-
 from watchkeeper.evaluation.leakage.api import leakage
 from watchkeeper.evaluation.shared.features import PROFILES
-from watchkeeper.streams.logs.exits import fail
 
 HELP = "Look for leaks: a flight in two splits, a feature that gives the label away, code that learns from test data."
 EXAMPLES = """\
@@ -46,13 +43,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(args: argparse.Namespace) -> int:
     """Check; the exit code."""
-    try:
-        found = leakage(
-            splits=args.splits, flights=args.flights, data=args.data, label=args.label,
-            correlation_threshold=args.correlation_threshold, features=args.features, code=args.check_code,
-        )  # fmt: skip
-    except msgspec.DecodeError as error:
-        return fail(f"{args.splits}: {error}")
+    found = leakage(
+        splits=args.splits, flights=args.flights, data=args.data, label=args.label,
+        correlation_threshold=args.correlation_threshold, features=args.features, code=args.check_code,
+    )  # fmt: skip
     for check, leaks in found.checks.items():
         _say(check, leaks)
     return 1 if len(found) else 0

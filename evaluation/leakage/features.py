@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-import gzip
+from array import array
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -13,6 +13,7 @@ from scipy.stats import rankdata
 
 from watchkeeper.evaluation.shared.features import banned
 from watchkeeper.streams.batch import F8
+from watchkeeper.streams.foreign.files import UnpackError, text_file
 from watchkeeper.streams.frames.cells import texts
 from watchkeeper.streams.frames.read import NAME as FRAME
 from watchkeeper.streams.frames.read import columns_in
@@ -73,16 +74,18 @@ def _correlation(column: F8, truth: F8) -> float:
 
 
 def _read(path: Path) -> tuple[list[str], list[F8]]:
-    opener = gzip.open if path.suffix == ".gz" else open
-    with opener(path, "rt", newline="") as file:
+    with text_file(path) as file:
         rows = csv.reader(file)
-        names = next(rows, [])
-        columns: list[list[float]] = [[] for _ in names]
-        for number, row in enumerate(rows, 2):
-            if len(row) != len(names):
-                raise LogError(path, f"line {number} has {len(row)} columns, the head has {len(names)}")
-            for column, word in zip(columns, row, strict=True):
-                column.append(_number(word))
+        try:
+            names = next(rows, [])
+            columns = [array("d") for _ in names]
+            for row in rows:
+                if len(row) != len(names):
+                    raise LogError(path, f"line {rows.line_num:,} has {len(row)} columns, the head has {len(names)}")
+                for column, word in zip(columns, row, strict=True):
+                    column.append(_number(word))
+        except (csv.Error, UnpackError) as error:
+            raise LogError(path, f"line {rows.line_num + 1:,}: {error}") from error
     if not names:
         raise LogError(path, "empty: no head with the columns' names")
     return names, [np.array(column) for column in columns]

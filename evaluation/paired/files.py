@@ -20,6 +20,8 @@ from typing import Any
 import numpy as np
 
 from watchkeeper.evaluation.tracks.metrics import FILE_NAME
+from watchkeeper.streams.foreign.decode import ForeignError, from_python_json
+from watchkeeper.streams.foreign.files import read_document
 from watchkeeper.streams.frames.cells import FrameError, numbers
 from watchkeeper.streams.frames.read import columns_in
 from watchkeeper.streams.logs.source import LogError
@@ -72,10 +74,8 @@ def find_file(path: Path) -> Path | None:
 def read_model(path: Path, metrics: Sequence[str]) -> Model:
     """One model's records with these metrics. Raises LogError."""
     try:
-        document = json.loads(path.read_bytes())
-    except OSError as error:
-        raise LogError(path, error.strerror or str(error)) from error
-    except (ValueError, RecursionError) as error:
+        document = from_python_json(read_document(path))
+    except ForeignError as error:
         raise LogError(path, f"not a JSON document: {error}") from error
     if not isinstance(document, dict):
         raise LogError(path, "not an object with metadata and trajectory_metrics")
@@ -127,7 +127,10 @@ def _record(path: Path, number: int, record: Any, metrics: Sequence[str]) -> Rec
         value = record.get(name)
         if name not in record or isinstance(value, bool) or not isinstance(value, int | float | None):
             raise LogError(path, f"{where}: {name} {_what(value)}: expected a number")
-        values[name] = math.nan if value is None else float(value)
+        try:
+            values[name] = math.nan if value is None else float(value)
+        except OverflowError as error:
+            raise LogError(path, f"{where}: {name} {_what(value)}: too large for a number") from error
     return Record((od[0], od[1]), index, values)
 
 

@@ -19,6 +19,8 @@ import numpy as np
 
 from watchkeeper.evaluation.attacks.flight import Flight, airframe_of, flights_of
 from watchkeeper.streams.batch import Batch, columns_of
+from watchkeeper.streams.foreign.decode import from_json
+from watchkeeper.streams.foreign.files import read_json
 from watchkeeper.streams.messages import FIELDS
 from watchkeeper.streams.simulate.faults import Faults
 from watchkeeper.streams.simulate.missions import draw_missions
@@ -96,9 +98,10 @@ class Material:
 
 
 def read_splits(path: Path | None = None) -> Splits:
-    """The splits of a file, or those that are shipped. Raises msgspec.ValidationError."""
-    shipped = resources.files("watchkeeper.config").joinpath("splits.json")
-    return msgspec.json.decode(path.read_bytes() if path else shipped.read_bytes(), type=Splits)
+    """The splits of a file, or those that are shipped. Raises LogError."""
+    if path is not None:
+        return read_json(path, Splits)
+    return from_json(resources.files("watchkeeper.config").joinpath("splits.json").read_bytes(), Splits)
 
 
 def leave_one_out(flights: Sequence[str]) -> list[Fold]:

@@ -14,10 +14,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import msgspec
 from prometheus_client import CollectorRegistry, write_to_textfile
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
+
+from watchkeeper.streams.foreign.files import read_json
+from watchkeeper.streams.logs.base import LogError
 
 HELP = "Write the headline figures of finished evaluations as a Prometheus textfile."
 EXAMPLES = """\
@@ -51,8 +53,11 @@ def main(args: argparse.Namespace) -> int:
     families: dict[str, GaugeMetricFamily] = {}
     for path in args.results:
         try:
-            rows = rows_of(msgspec.json.decode(path.read_bytes()))
-        except (msgspec.DecodeError, LookupError, TypeError, AttributeError):
+            rows = rows_of(read_json(path))
+        except LogError as error:
+            print(f"watchkeeper: {error}", file=sys.stderr)
+            return 1
+        except (LookupError, TypeError, ValueError, AttributeError):
             print(
                 f"watchkeeper: {path}: no result of evaluate alarms, protocol, conflicts or diagnosis", file=sys.stderr
             )

@@ -11,16 +11,14 @@ with latitude and longitude. Local positions (gps_x, gps_y) have no place on the
 from __future__ import annotations
 
 import csv
-import gzip
 import io
 import sys
-import zlib
 from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
-from typing import IO, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from narwhals.typing import IntoDataFrame
@@ -30,6 +28,7 @@ from rich.progress import wrap_file
 from watchkeeper.evaluation.tracks.geojson import is_geojson, read_geojson
 from watchkeeper.evaluation.tracks.set import LAT, LON, Tracks, tracks_of
 from watchkeeper.streams.batch import F8, I8, Bool
+from watchkeeper.streams.foreign.files import UnpackError, open_file, text_of
 from watchkeeper.streams.frames.cells import Cells, FrameError, numbers, texts, times
 from watchkeeper.streams.frames.read import columns_in, is_frame
 from watchkeeper.streams.frames.sources import Log, sources_of
@@ -43,7 +42,6 @@ ID_COLUMNS = ("traj_id", "id")
 T = Field("t", "s", T_MIN, T_MAX, "time of the point")
 POSITION_KINDS = (Kind.ADSB, Kind.GPS)
 _WORDS = tuple(kind.word for kind in POSITION_KINDS)
-_GZIP = b"\x1f\x8b"
 
 
 def tracks_in(data: TrackData, *, gap_s: float | None = None, quiet: bool = False) -> Tracks:
@@ -112,21 +110,14 @@ def read_tracks(path: Path, *, gap_s: float | None = None, quiet: bool = False) 
 
 def _read_csv(path: Path, gap_s: float | None, quiet: bool) -> Tracks:
     console = Console(file=sys.stderr)
-    with path.open("rb") as raw:
+    with open_file(path) as raw:
         size = raw.seek(0, io.SEEK_END)
         raw.seek(0)
         hidden = quiet or not console.is_terminal
         with wrap_file(
             raw, size, description=f"reading {path.name}", console=console, transient=True, disable=hidden
         ) as file:
-            return _parse_csv(path, _text(file), gap_s)
-
-
-def _text(file: IO[bytes]) -> io.TextIOWrapper:
-    zipped = file.read(len(_GZIP)) == _GZIP
-    file.seek(0)
-    # utf-8-sig: spreadsheets put a mark before the first column's name
-    return io.TextIOWrapper(gzip.GzipFile(fileobj=file) if zipped else file, "utf-8-sig", "replace", newline="")
+            return _parse_csv(path, text_of(file), gap_s)
 
 
 def _parse_csv(path: Path, text: io.TextIOWrapper, gap_s: float | None) -> Tracks:
@@ -148,7 +139,7 @@ def _parse_csv(path: Path, text: io.TextIOWrapper, gap_s: float | None) -> Track
                 raise LogError(path, f"line {rows.line_num:,}: {header[who]} is missing")
             key.append(index.setdefault(row[who], len(index)))
             values.extend([_number(path, rows.line_num, field, row[at]) for field, at in fields])
-    except (csv.Error, EOFError, zlib.error) as error:
+    except (csv.Error, UnpackError) as error:
         raise LogError(path, f"line {rows.line_num + 1:,}: {error}") from error
     lat, lon, *t = np.array(values).reshape(-1, len(fields)).T
     return tracks_of(path, list(index), np.array(key, np.int64), lat, lon, t=t[0] if t else None, gap_s=gap_s)

@@ -6,8 +6,6 @@ Positions are [longitude, latitude, …]; whatever follows them is ignored. Call
 
 from __future__ import annotations
 
-import gzip
-import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal
@@ -16,13 +14,14 @@ import msgspec
 import numpy as np
 
 from watchkeeper.evaluation.tracks.set import LAT, LON, Tracks
+from watchkeeper.streams.foreign.decode import ForeignError, from_json
+from watchkeeper.streams.foreign.files import read_document, read_json
 from watchkeeper.streams.logs.source import LogError
 
 ENDINGS = (".geojson", ".geojson.gz")
 # These names may be GeoJSON or one of the logs that are JSON; the document's `type` tells.
 SHARED_ENDINGS = (".json", ".json.gz")
 LINES = ("LineString", "MultiLineString")
-_GZIP = b"\x1f\x8b"
 
 
 class _Head(msgspec.Struct):
@@ -42,18 +41,15 @@ def is_geojson(path: Path) -> bool:
     if not name.endswith(SHARED_ENDINGS):
         return False
     try:
-        msgspec.json.decode(_bytes(path), type=_Head)
-    except msgspec.DecodeError:
+        from_json(read_document(path), _Head)
+    except ForeignError:
         return False
     return True
 
 
 def read_geojson(path: Path) -> Tracks:
     """The trajectories of a file. Raises LogError, which names the file, the feature and the member."""
-    try:
-        document = msgspec.json.decode(_bytes(path))
-    except (msgspec.DecodeError, RecursionError) as error:
-        raise LogError(path, f"not a JSON document: {error}") from error
+    document = read_json(path)
     names: list[str] = []
     lengths: list[int] = []
     positions: list[tuple[float, float]] = []
@@ -64,14 +60,6 @@ def read_geojson(path: Path) -> Tracks:
         lengths.append(len(positions) - before)
     lon, lat = np.array(positions, np.float64).reshape(-1, 2).T.copy()
     return Tracks(path, names, lat, lon, np.cumsum([0, *lengths]))
-
-
-def _bytes(path: Path) -> bytes:
-    raw = path.read_bytes()
-    try:
-        return gzip.decompress(raw) if raw.startswith(_GZIP) else raw
-    except (EOFError, zlib.error) as error:
-        raise LogError(path, f"cut off or damaged: {error}") from error
 
 
 def _features(path: Path, document: Any) -> Iterator[dict[str, Any]]:
@@ -120,5 +108,5 @@ def _position(path: Path, where: str, position: Any) -> tuple[float, float]:
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise LogError(path, f"{where}: {name} {value!r} is not a number")
         if not field.lo <= value <= field.hi:
-            raise LogError(path, f"{where}: {name} {value:g} is not within {field.lo:g} … {field.hi:g}")
+            raise LogError(path, f"{where}: {name} {value!r:.20} is not within {field.lo:g} … {field.hi:g}")
     return float(position[0]), float(position[1])

@@ -8,27 +8,27 @@ reason in `refused` and never raises.
 
 from __future__ import annotations
 
-import gzip
 import math
-import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from importlib import import_module
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol, cast
+from typing import Any, Protocol
 from urllib.parse import urlsplit
 
 from watchkeeper.config.adapters.base import Document, Source, type_of
 from watchkeeper.streams.batch import Batch
+from watchkeeper.streams.foreign.files import open_file, read_document, unpacked
 from watchkeeper.streams.logs.base import Format, LogError, SourceInfo
 from watchkeeper.streams.logs.chunks import select_time
 
 READ_BYTES = 1 << 16
-# A look at a sky of 20,000 aircraft has some 10 MB.
-DOCUMENT_MAX_BYTES = 64 << 20
-_GZIP = b"\x1f\x8b"
+# A look at a sky of 20,000 aircraft has some 10 MB. As Python objects a hostile document is thirty times its size.
+DOCUMENT_MAX_BYTES = 24 << 20
+# A recording of which so much was refused, and not one in so many was a sample, is something else: reading on is vain.
+GIVE_UP_AFTER, GIVE_UP_SHARE = 500_000, 1000
 
 
 class Feed(Protocol):
@@ -179,7 +179,7 @@ class FeedLog:
         self.position = 0
         self._format = format_name
         self._make = make
-        self._piece_bytes = DOCUMENT_MAX_BYTES if whole else READ_BYTES
+        self._whole = whole
         self._refused: Counter[str] = Counter()
         self._cut = ""
         try:
@@ -191,23 +191,41 @@ class FeedLog:
         """Samples in the order of the file, as many at a time as a piece of it holds."""
         feed = self._make()
         self._refused, self._cut = feed.refused, ""
-        with self.path.open("rb") as raw:
-            packed = raw.read(2) == _GZIP
-            raw.seek(0)
-            file = cast(BinaryIO, gzip.GzipFile(fileobj=raw)) if packed else raw
-            for data in self._pieces(file):
+        samples = 0
+        if self._whole:
+            feed.push(read_document(self.path, limit=DOCUMENT_MAX_BYTES), math.nan)
+            self.position = self._size
+        else:
+            for data in self._pieces():
                 feed.push(data, math.nan)
-                self.position = raw.tell()
-                yield from within(feed.take(), start, stop)
+                if (batch := feed.take()) is not None:
+                    samples += len(batch)
+                    yield from within(batch, start, stop)
+                if (refused := feed.refused.total()) > GIVE_UP_AFTER and samples * GIVE_UP_SHARE < refused:
+                    self._cut = f"hardly anything in it is a message: not read further than byte {self.position:,}"
+                    break
         feed.close()
-        yield from within(feed.take(), start, stop)
+        batch = feed.take()
+        if not samples + (0 if batch is None else len(batch)):
+            self._refuse_garbage()
+        yield from within(batch, start, stop)
 
-    def _pieces(self, file: BinaryIO) -> Iterator[bytes]:
-        try:
-            while data := file.read(self._piece_bytes):
-                yield data
-        except (OSError, EOFError, zlib.error) as error:
-            self._cut = f"cut off or damaged: {error}"
+    def _refuse_garbage(self) -> None:
+        """Without one sample it is another file, unless it has messages and none of them is wrong."""
+        if not self._size:
+            raise LogError(self.path, "empty")
+        if self._refused or self._cut:
+            raise LogError(self.path, "; ".join(("no sample in it", *self.info().problems)))
+
+    def _pieces(self) -> Iterator[bytes]:
+        with open_file(self.path) as raw:
+            file = unpacked(raw)
+            try:
+                while data := file.read(READ_BYTES):
+                    self.position = raw.tell()
+                    yield data
+            except OSError as error:
+                self._cut = f"cut off or damaged: {error}"
 
     def info(self) -> SourceInfo:
         """Format, size, and what was refused."""
@@ -244,7 +262,8 @@ class Lines:
     def push(self, data: bytes) -> Iterator[bytes | None]:
         """The lines that this completes, without their ends."""
         *whole, self._rest = (self._rest + data).split(self._end)
-        for line in whole:
+        # empty lines say nothing in any format, and a file may be full of them
+        for line in whole if self._skipping else filter(None, whole):
             if self._skipping:
                 self._skipping = False
             elif len(line) > self._limit:

@@ -28,6 +28,7 @@ from watchkeeper.config.schema import Limits, Topics
 from watchkeeper.streams.batch import F8, I4, U1, Batch, CheckedBatch, Columns, concat
 from watchkeeper.streams.check import REASONS, sound
 from watchkeeper.streams.codec.encode import FRAME_VERSION, encode_sample, frame_topic, sample_topic
+from watchkeeper.streams.foreign.decode import ForeignError, json_decoder, msgpack_decoder
 from watchkeeper.streams.messages import COLUMN, FIELDS, ID_MAX, KIND_OF_WORD, Drop, Kind, unescape_id
 
 OnBad = Callable[[str, str, bytes], None]
@@ -62,16 +63,14 @@ class _RefusedError(Exception):
 class _Names:
     """Names seen since the last take, in order of appearance, checked once each."""
 
-    def __init__(self, limit: int | None = None) -> None:
+    def __init__(self) -> None:
         self.index: dict[str, int] = {}
-        self.limit = limit
 
     def get(self, name: str) -> int:
-        """The name's number; -1 when it cannot be a name or the table is full."""
+        """The name's number; -1 when it cannot be a name."""
         at = self.index.get(name)
         if at is None:
-            full = self.limit is not None and len(self.index) >= self.limit
-            if full or not (0 < len(name) <= ID_MAX and name.isprintable()):
+            if not (0 < len(name) <= ID_MAX and name.isprintable()):
                 return -1
             at = self.index[name] = len(self.index)
         return at
@@ -133,11 +132,11 @@ class Decoder:
 
     @staticmethod
     def _decoders(shape: type[msgspec.Struct]) -> tuple[Callable[[bytes], Any], Callable[[bytes], Any]]:
-        return msgspec.json.Decoder(shape).decode, msgspec.msgpack.Decoder(shape).decode
+        return json_decoder(shape), msgpack_decoder(shape)
 
     def _reset(self) -> None:
         self._names = _Names()
-        self._vias = _Names(self._limits.max_gateways)
+        self._vias = _Names()
         self._parts: dict[Kind, _Part] = {}
         self._callsigns: dict[str, str] = {}
         self._seq = 0
@@ -163,15 +162,8 @@ class Decoder:
                 self._add_sample(kind, name, topic, payload)
             else:
                 self._add_frame(kind, topic, payload)
-        except _RefusedError as refused:
+        except (ForeignError, _RefusedError) as refused:
             self._on_bad(topic, refused.reason, payload)
-        except msgspec.ValidationError as error:
-            missing = "missing required field" in str(error)
-            self._on_bad(topic, Drop.MISSING if missing else Drop.TYPE, payload)
-        except RecursionError:
-            self._on_bad(topic, Drop.DEPTH, payload)
-        except (msgspec.DecodeError, UnicodeDecodeError, OverflowError):
-            self._on_bad(topic, Drop.SYNTAX, payload)
 
     def _where(self, topic: str) -> tuple[Kind, str] | None:
         try:

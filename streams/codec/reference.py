@@ -49,6 +49,7 @@ and the first bytes.
 | `{output}/incident/<id>` | alarms with one cause, as an alarm event of kind `incident`; QoS 1, retained while open |
 | `{output}/ping/<gateway>` | `{{"t"}}`, our wall clock, every `diagnosis.ping_s`; QoS 0 |
 | `{output}/status` | `{{"state": "online"}}` or `offline` (also the last will); retained |
+| `{output}/watch/<id>` | who watches a vehicle, since when, who does not and why ([coverage](coverage.md)); retained |
 | `{output}/deadletter` | `{{"topic", "reason", "size", "payload"}}` of a refused payload; QoS 0, rate-limited |
 
 An alarm event (a pair's subject is `<a>~<b>` with a < b):
@@ -58,12 +59,13 @@ An alarm event (a pair's subject is `<a>~<b>` with a < b):
 | `id` | stable through the alarm's whole life, over restarts too: derives from kind, subjects and onset |
 | `kind` | what is wrong; [alarms.md](alarms.md) lists the kinds with their evidence |
 | `state` | `raised`, `updated` (worse, or fresh evidence after `alarms.update_s`), `cleared` |
-| `severity` | `advisory`, `caution`, `warning` |
+| `severity` | `advisory`, `caution`, `warning`; rises at once, falls a step after a settled minute |
 | `subjects` | one vehicle id, two in order, or the name of a place |
 | `t` | event time of this step; `t_onset`, `t_raised`, `t_cleared` (null until then) likewise |
 | `score`, `threshold` | the measure of the anomaly, and the value from which it counts |
-| `evidence` | numbers with units in their names, `causes` where a detector names them, `cleared_by` at the end |
+| `evidence` | numbers with units in their names, `causes` where a detector names them |
 | `diagnosis` | null, or what is wrong and where: `type`, `location`, `confidence`, `evidence`, `alternatives` |
+| `ended` | null until `cleared`, then [how it ended](alarms.md#how-an-alarm-ended) |
 
 ## Gateways that answer
 
@@ -96,6 +98,7 @@ REASONS = {
     Drop.LATE: "older than a tick that has run already (`time.lateness_s`)",
     Drop.DUPLICATE: "the same vehicle, stream and time again",
     Drop.TIME_JUMP: "its clock is far from everyone else's (`time.max_jump_s`)",
+    Drop.CLOCK: "its sender's clock jumps about, so its time means nothing; see [clock](detectors/clock.md)",
     Drop.FLEET_FULL: "more vehicles than `fleet.max_vehicles`",
     Drop.QUEUE_FULL: "input faster than the daemon (`limits.queue_messages`, `limits.pending_samples`)",
 }
@@ -109,7 +112,8 @@ def reference_markdown() -> str:
         parts.append(f"\n### {kind.word}\n\n| field | unit | range | required | meaning |\n|---|---|---|---|---|")
         for f in FIELDS[kind]:
             needed = "yes" if f.required else ""
-            parts.append(f"| `{f.name}` | {f.unit or '-'} | {f.lo:g} to {f.hi:g} | {needed} | {f.doc} |")
+            least = f", none below {f.least:g} but 0" if f.least else ""
+            parts.append(f"| `{f.name}` | {f.unit or '-'} | {f.lo:g} to {f.hi:g}{least} | {needed} | {f.doc} |")
         if kind is Kind.GPS:
             parts.append("\nEither `gps_x` and `gps_y` or `lat` and `lon` must be there.")
     reasons = "\n".join(f"| `{r}` | {REASONS[r].format(sample=limits.max_sample_bytes)} |" for r in Drop.ALL)

@@ -18,6 +18,7 @@ class LogError(Exception):
     """A log that cannot be used; the message names the file."""
 
     def __init__(self, path: Path, problem: str) -> None:
+        problem = one_line(problem)
         super().__init__(f"{path}: {problem}")
         self.path = path
         self.problem = problem
@@ -38,6 +39,14 @@ class SourceInfo:
     truncated_at: int | None = None
     """Byte offset behind which the log is lost; None when it is whole."""
     bad_rows: int = 0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "problems", tuple(map(one_line, self.problems)))
+
+
+def one_line(text: str) -> str:
+    """A text that may quote a file, as one line of printable characters: a file says nothing to a terminal."""
+    return text if text.isprintable() else "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
 
 
 class Source(Protocol):

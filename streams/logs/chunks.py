@@ -80,6 +80,17 @@ def cut(batch: B, edges: Sequence[int]) -> Iterator[B]:
         yield batch.having(kinds)
 
 
+def total_of(batch: Batch) -> int:
+    """One more than the last sample's number: refused samples leave holes."""
+    return 1 + max(int(cols.seq[-1]) for cols in batch.kinds.values())
+
+
+def pieces(batch: B, at_most: int) -> list[B]:
+    """The batch in pieces of at most so many samples."""
+    total = total_of(batch)
+    return [batch] if total <= at_most else list(cut(batch, [*range(0, total, at_most), total]))
+
+
 def rechunk(batches: Iterable[Batch], size: int) -> Iterator[Batch]:
     """The same samples in batches of exactly `size` (the last may be smaller)."""
     held: list[Batch] = []
@@ -184,7 +195,7 @@ def merge_by_time(logs: Sequence[Iterable[Batch]]) -> Iterator[Batch]:
             if part is not None:
                 parts.append(part)
                 keys.append(feed.t[start : feed.at])
-        yield _interleave(parts, np.concatenate(keys))
+        yield reordered(join(parts), np.concatenate(keys))
         following = next(feeds[last].source, None)
         if following is None:
             del feeds[last]
@@ -193,13 +204,13 @@ def merge_by_time(logs: Sequence[Iterable[Batch]]) -> Iterator[Batch]:
             feeds[last].at = 0
 
 
-def _interleave(parts: list[Batch], keys: F8) -> Batch:
-    joined = join(parts)
+def reordered(batch: B, keys: F8) -> B:
+    """A batch numbered without holes with its samples in the order of these keys; ties stay as they are."""
     rank: I8 = np.empty(len(keys), np.int64)
     rank[np.argsort(keys, kind="stable")] = np.arange(len(keys))
     kinds = {}
-    for kind, c in joined.kinds.items():
+    for kind, c in batch.kinds.items():
         seq = rank[c.seq]
         order = np.argsort(seq)
         kinds[kind] = Columns(seq[order], c.vid[order], c.via[order], c.t[order], np.take(c.data, order, axis=1))
-    return joined.having(kinds)
+    return batch.having(kinds)

@@ -8,30 +8,30 @@ reason, with the line numbers of the first few. Memory holds a block of lines, w
 from __future__ import annotations
 
 import csv
-import gzip
 import io
 import math
-import zlib
 from collections import Counter
 from collections.abc import Iterator
-from itertools import chain
+from itertools import chain, pairwise
 from pathlib import Path
-from typing import IO, cast
+from typing import BinaryIO
 
 import numpy as np
 
 from watchkeeper.streams.batch import Batch
+from watchkeeper.streams.foreign.files import PIECE_BYTES, open_file, unpacked
 from watchkeeper.streams.logs.base import LogError, SourceInfo
 from watchkeeper.streams.logs.chunks import select_time
 from watchkeeper.streams.logs.csv_scan import Table
-from watchkeeper.streams.logs.csv_table import Layout, to_batch
+from watchkeeper.streams.logs.csv_table import NAMED_ROWS, Layout, to_batch
 from watchkeeper.streams.messages import Drop
 
 # Bytes read at once, and so the longest line that is read at all.
 BLOCK_BYTES = 1 << 20
-# How many bad rows are named by line; the rest are only counted.
-NAMED_ROWS = 5
-_GZIP = b"\x1f\x8b"
+# More than ten times the fields there are. Each row of a table takes memory for all of its columns.
+COLUMNS_MAX = 1000
+# Cells of one table in memory: what a block of ordinary lines has at most. Empty lines have few bytes and all cells.
+CELLS_AT_ONCE = 2 * BLOCK_BYTES
 _BOM = b"\xef\xbb\xbf"
 # Separates cells once quotes are gone; it has no place in a name.
 _UNIT = "\x1f"
@@ -47,14 +47,16 @@ class CsvLog:
         self._named: list[str] = []
         self._cut: str | None = None
         try:
-            with self.path.open("rb") as raw:
+            with open_file(self.path) as raw:
                 self._size = raw.seek(0, io.SEEK_END)
-                first = _text(raw).readline(BLOCK_BYTES).removeprefix(_BOM).decode("utf-8", "replace")
+                first = _first_line(unpacked(raw))[0].removeprefix(_BOM).decode("utf-8", "replace")
             header = next(csv.reader([first]), [])
             if not header:
                 raise LogError(self.path, "empty: a CSV log starts with a line of column names")
+            if len(header) > COLUMNS_MAX:
+                raise LogError(self.path, f"line 1: {len(header):,} columns, at most {COLUMNS_MAX:,} are read")
             self._layout = Layout([name.strip() for name in header])
-        except (OSError, EOFError, zlib.error, csv.Error, ValueError) as error:
+        except (OSError, csv.Error, ValueError) as error:
             raise LogError(self.path, getattr(error, "strerror", None) or str(error)) from error
 
     def info(self) -> SourceInfo:
@@ -73,7 +75,7 @@ class CsvLog:
     def batches(self, chunk: int = 8192, *, start: float = -math.inf, stop: float = math.inf) -> Iterator[Batch]:
         """Rows in the order of the file, at most `chunk` at a time."""
         self.bad, self._named, self._cut = Counter(), [], None
-        with self.path.open("rb") as raw:
+        with open_file(self.path) as raw:
             for table in self._tables(raw):
                 for at in range(0, len(table), chunk):
                     batch = to_batch(self._layout, table.keep(slice(at, at + chunk)), self._count)
@@ -82,32 +84,35 @@ class CsvLog:
                     if len(batch):
                         yield batch
 
-    def _count(self, line: int, reason: str, detail: str) -> None:
-        self.bad[reason] += 1
-        if len(self._named) < NAMED_ROWS:
+    def _count(self, line: int, reason: str, detail: str, count: int = 1) -> None:
+        self.bad[reason] += count
+        if count == 1 and len(self._named) < NAMED_ROWS:
             self._named.append(f"line {line:,} {reason}" + (f" ({detail})" if detail else ""))
 
-    def _tables(self, raw: IO[bytes]) -> Iterator[Table]:
-        text = _text(raw)
-        text.readline(BLOCK_BYTES)
-        blocks = self._blocks(raw, text)
+    def _tables(self, raw: BinaryIO) -> Iterator[Table]:
+        text = unpacked(raw)
+        _, rest = _first_line(text)
+        blocks = self._blocks(raw, text, rest)
         line = 2
         for block in blocks:
             if b'"' in block:
                 yield from self._quoted(chain([block], blocks), line)
                 return
-            table = Table(block, b",", self._layout.width, line)
-            line += len(table)
-            yield table
+            for part in _parts(block, max(1, CELLS_AT_ONCE // self._layout.width)):
+                table = Table(part, b",", self._layout.width, line)
+                line += len(table)
+                yield table
 
-    def _blocks(self, raw: IO[bytes], text: IO[bytes]) -> Iterator[bytes]:
+    def _blocks(self, raw: BinaryIO, text: BinaryIO, rest: bytes) -> Iterator[bytes]:
         """The file in blocks that end with a newline. A line longer than a block is cut into (bad) pieces."""
-        rest = b""
         while True:
             try:
                 block = text.read(BLOCK_BYTES)
-            except (EOFError, OSError, zlib.error) as error:
+            except OSError as error:
                 self._cut = f"cut off or damaged at byte {raw.tell():,}: {error}"
+                # whole lines before the damage are read, the last one may be half
+                if end := rest.rfind(b"\n") + 1:
+                    yield rest[:end]
                 return
             self.position = raw.tell()
             if not block:
@@ -149,9 +154,20 @@ class CsvLog:
                 return
 
 
-def _text(raw: IO[bytes]) -> IO[bytes]:
-    """The file, unpacked if it is compressed, from its start."""
-    raw.seek(0)
-    zipped = raw.read(len(_GZIP)) == _GZIP
-    raw.seek(0)
-    return cast("IO[bytes]", gzip.GzipFile(fileobj=raw)) if zipped else raw
+def _first_line(text: BinaryIO) -> tuple[bytes, bytes]:
+    """The first line of a file, and what was read behind it."""
+    read = b""
+    while b"\n" not in read and len(read) < BLOCK_BYTES and (piece := text.read(PIECE_BYTES)):
+        read += piece
+    line, _, rest = read.partition(b"\n")
+    return line, rest
+
+
+def _parts(block: bytes, lines: int) -> Iterator[bytes]:
+    """A block of whole lines in parts of so many lines."""
+    if block.count(b"\n") <= lines:
+        yield block
+        return
+    ends = np.flatnonzero(np.frombuffer(block, np.uint8) == ord("\n"))[lines - 1 :: lines] + 1
+    for start, stop in pairwise(dict.fromkeys([0, *ends.tolist(), len(block)])):
+        yield block[start:stop]

@@ -8,20 +8,21 @@ with bare `lat` and `lon` are ADS-B.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from math import nan
+from typing import Protocol
 
 import numpy as np
 
 from watchkeeper.streams.batch import F8, I4, I8, U1, Bool, CheckedBatch, Columns
-from watchkeeper.streams.check import REASONS, sound
+from watchkeeper.streams.check import OK, REASONS, sound
 from watchkeeper.streams.logs.chunks import numbered
 from watchkeeper.streams.logs.csv_scan import Table
 from watchkeeper.streams.messages import FIELDS, ID_MAX, KIND_OF_WORD, Drop, Field, Kind
 
-# Line number, Drop reason, detail for people.
-OnBadRow = Callable[[int, str, str], None]
+# How many bad rows are named by line; the rest are only counted.
+NAMED_ROWS = 5
 _TEXT = ("id", "kind", "via", "callsign")
 _FLAGS = {"true": 1.0, "false": 0.0}
 _KINDS_WITH = Counter(field.name for fields in FIELDS.values() for field in fields)
@@ -32,6 +33,14 @@ _OWN = {kind: [f.name for f in FIELDS[kind] if _KINDS_WITH[f.name] == 1] for kin
 def own_fields(kind: Kind) -> list[Field]:
     """The fields that only this kind has."""
     return [field for field in FIELDS[kind] if field.name in _OWN[kind]]
+
+
+class OnBadRow(Protocol):
+    """Line number, Drop reason and detail for people; or of how many rows it is the first."""
+
+    def __call__(self, line: int, reason: str, detail: str, count: int = 1) -> None:
+        """Count it, and name it if it is one."""
+        ...
 
 
 class Layout:
@@ -65,9 +74,12 @@ def _whole_rows(layout: Layout, table: Table, on_bad: OnBadRow) -> Table:
     whole = table.cells == layout.width
     if whole.all():
         return table
-    for row in np.flatnonzero(~whole & ~table.is_blank()).tolist():
+    bad = np.flatnonzero(~whole & ~table.is_blank())
+    for row in bad[:NAMED_ROWS].tolist():
         detail = f"{table.cells[row]} cells, the header has {layout.width}"
         on_bad(int(table.lines[row]), Drop.SYNTAX, detail)
+    if len(rest := bad[NAMED_ROWS:]):
+        on_bad(int(table.lines[rest[0]]), Drop.SYNTAX, "", len(rest))
     return table.keep(whole)
 
 
@@ -106,12 +118,18 @@ class _Reading:
         return numbered(CheckedBatch(list(ids), kinds, vias, self._callsigns(names)))
 
     def _refuse_samples(self, kind: Kind, rows: I8, codes: U1) -> None:
-        for at in np.flatnonzero(codes).tolist():
-            self._refuse_row(int(rows[at]), REASONS[codes[at]], kind.word)
+        for code in np.unique(codes[codes != OK]).tolist():
+            bad = np.zeros(len(self.alive), bool)
+            bad[rows[codes == code]] = True
+            self._refuse(bad, REASONS[code], kind.word)
 
     def _refuse(self, rows: Bool, reason: str, detail: str = "") -> None:
-        for row in np.flatnonzero(rows & self.alive).tolist():
+        bad = np.flatnonzero(rows & self.alive)
+        for row in bad[:NAMED_ROWS].tolist():
             self._refuse_row(row, reason, detail)
+        if len(rest := bad[NAMED_ROWS:]):
+            self.alive[rest] = False
+            self.on_bad(int(self.table.lines[rest[0]]), reason, "", len(rest))
 
     def _refuse_row(self, row: int, reason: str, detail: str) -> None:
         if self.alive[row]:

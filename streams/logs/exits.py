@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable, Sequence
 
 from watchkeeper.config.loader import ConfigError
+from watchkeeper.config.masking import masked
 from watchkeeper.streams.logs.source import LogError, Source
 
 FAILED, USAGE, INTERRUPTED = 1, 2, 130
@@ -39,7 +40,7 @@ def exits(main: Main) -> Main:
 
 def fail(problem: str, code: int = FAILED) -> int:
     """Say what went wrong; the exit code to return."""
-    print(f"watchkeeper: {problem}", file=sys.stderr)
+    print(f"watchkeeper: {masked(problem)}", file=sys.stderr)
     return code
 
 

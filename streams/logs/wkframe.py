@@ -31,7 +31,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from watchkeeper.streams.batch import F8, I4, I8, Batch, Columns
-from watchkeeper.streams.messages import COLUMN, FIELDS, KIND_OF_WORD, Kind
+from watchkeeper.streams.foreign.decode import msgpack_decoder
+from watchkeeper.streams.messages import COLUMN, FIELDS, ID_MAX, KIND_OF_WORD, Kind
 
 MAGIC = b"WKLOG1\n"
 VERSION = 1
@@ -41,6 +42,8 @@ HEADER, DATA, INDEX = b"HEAD", b"DATA", b"INDX"
 _HEAD = struct.Struct("<4sIIddI")
 _CRC = struct.Struct("<I")
 HEAD_BYTES = _HEAD.size + _CRC.size
+# Twenty times what the fullest frame of the writer has; a head may claim 4 GB.
+FRAME_MAX_BYTES = 64 << 20
 
 
 class DamageError(Exception):
@@ -90,7 +93,7 @@ class Index(msgspec.Struct):
     t_max: bytes
 
 
-_data_decoder = msgspec.msgpack.Decoder(_Data)
+_decode = msgpack_decoder(_Data)
 
 
 def pack_frame(tag: bytes, payload: bytes, samples: int = 0, t_min: float = 0.0, t_max: float = 0.0) -> bytes:
@@ -111,6 +114,8 @@ def read_head(file: FileIO) -> Head:
 
 def read_payload(file: FileIO, head: Head) -> memoryview:
     """The payload that follows a head, in memory of its own that ends on a multiple of 8. Raises DamageError."""
+    if head.length > FRAME_MAX_BYTES:
+        raise DamageError(f"a frame of {head.length:,} bytes, at most {FRAME_MAX_BYTES:,} are one")
     lead = -head.length % 8
     room = np.empty((lead + head.length) // 8, np.float64)
     payload = memoryview(room.view(np.uint8))[lead:]  # type: ignore[arg-type]
@@ -154,12 +159,15 @@ def our_columns(header: Header) -> dict[str, list[int]]:
 def decode_data(payload: memoryview, columns: dict[str, list[int]]) -> Batch:
     """The batch in a data frame: views into the payload, copied only where fields are absent. Raises DamageError."""
     try:
-        return _batch(_data_decoder.decode(payload), columns)
-    except (msgspec.DecodeError, ValueError, IndexError) as error:
+        return _batch(_decode(payload), columns)
+    except (ValueError, IndexError) as error:
         raise DamageError(f"a frame that makes no sense ({error})") from error
 
 
 def _batch(frame: _Data, columns: dict[str, list[int]]) -> Batch:
+    for names in (frame.ids, frame.vias):
+        if len(set(names)) != len(names) or not all(0 < len(name) <= ID_MAX for name in names):
+            raise ValueError("names that are none, or occur twice")
     at = 0
     total = sum(block.samples for block in frame.kinds)
 
@@ -181,7 +189,7 @@ def _batch(frame: _Data, columns: dict[str, list[int]]) -> Batch:
             continue  # a stream that this version does not know
         if n == 0 or not (_within(vid, 0, len(frame.ids)) and _within(via, -1, len(frame.vias))):
             raise ValueError("samples without a vehicle")
-        if not _within(seq, 0, total):
+        if not _within(seq, 0, total) or (np.diff(seq) <= 0).any():
             raise ValueError("samples without a place in the order")
         kind = KIND_OF_WORD[block.word]
         ours = columns[block.word]
@@ -192,6 +200,8 @@ def _batch(frame: _Data, columns: dict[str, list[int]]) -> Batch:
             for column in range(len(data)):
                 data[column] = found.get(column, np.nan)
         kinds[kind] = Columns(seq, vid, via, t, data)
+    if len(kinds) > 1 and len(np.unique(order := np.concatenate([c.seq for c in kinds.values()]))) != len(order):
+        raise ValueError("samples that share a place in the order")
     return Batch(frame.ids, kinds, frame.vias, frame.callsigns)
 
 

@@ -11,6 +11,7 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from io import BufferedWriter, FileIO
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Self
 
@@ -18,6 +19,7 @@ import msgspec
 import numpy as np
 
 from watchkeeper.streams.batch import Batch, slice_batch
+from watchkeeper.streams.foreign.decode import ForeignError, from_msgpack
 from watchkeeper.streams.logs.base import LogError, SourceInfo
 from watchkeeper.streams.logs.chunks import join, numbered, select_time
 from watchkeeper.streams.logs.wkframe import (
@@ -197,8 +199,8 @@ class LogReader:
                 raise self._newer(magic[5:6].decode())
             raise LogError(self.path, "not a .wklog: it does not start with its magic bytes")
         try:
-            header = msgspec.msgpack.decode(self._read(file, HEADER), type=Header)
-        except (DamageError, msgspec.DecodeError) as error:
+            header = from_msgpack(self._read(file, HEADER), Header)
+        except (DamageError, ForeignError) as error:
             raise LogError(self.path, f"the header cannot be read: {error}") from error
         if header.version > VERSION:
             raise self._newer(str(header.version))
@@ -225,9 +227,9 @@ class LogReader:
             if end == END and first <= index_at < trailer_at:
                 file.seek(index_at)
                 try:
-                    index = msgspec.msgpack.decode(self._read(file, INDEX), type=Index)
-                    return _entries_of(index)
-                except (DamageError, msgspec.DecodeError, ValueError) as error:
+                    index = from_msgpack(self._read(file, INDEX), Index)
+                    return _entries_of(index, first, index_at)
+                except (DamageError, ValueError) as error:
                     problem = f"the index cannot be read: {error}"
         return self._walk(file, first, problem)
 
@@ -251,11 +253,16 @@ class LogReader:
         return entries
 
 
-def _entries_of(index: Index) -> list[_Entry]:
+def _entries_of(index: Index, first: int, stop: int) -> list[_Entry]:
+    """The frames of an index. Raises ValueError when they do not lie one behind the other in [first, stop)."""
     columns: list[list[Any]] = [
         np.frombuffer(index.offset, "<i8").tolist(),
         np.frombuffer(index.samples, "<i8").tolist(),
         np.frombuffer(index.t_min, "<f8").tolist(),
         np.frombuffer(index.t_max, "<f8").tolist(),
     ]
-    return [_Entry(*row) for row in zip(*columns, strict=True)]
+    entries = [_Entry(*row) for row in zip(*columns, strict=True)]
+    places = [first - 1, *(entry.offset for entry in entries), stop]
+    if any(a >= b for a, b in pairwise(places)):
+        raise ValueError("frames that do not follow each other")
+    return entries

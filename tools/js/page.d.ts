@@ -55,6 +55,8 @@ interface Picture {
   state: string[];
   /** Sinks that do not deliver, each with its reason. */
   warnings: string[];
+  /** Vehicles that some detector should judge and does not. */
+  unwatched: number;
   columns: Columns;
   rows: number;
 }
@@ -74,7 +76,6 @@ interface Evidence {
   [name: string]: unknown;
   causes?: string[];
   alarms?: unknown[];
-  cleared_by?: string;
   lat?: number | null;
   lon?: number | null;
   radius_km?: number | null;
@@ -105,6 +106,8 @@ interface AlarmEvent {
   threshold: number;
   evidence: Evidence;
   diagnosis: Diagnosis | null;
+  /** How it ended, one word of the declared ones; null until then. */
+  ended: string | null;
 }
 
 interface Acknowledgement {
@@ -139,6 +142,8 @@ interface AlarmsMessage {
   say: Record<string, string>;
   version: string;
   recorded: boolean;
+  /** Causes that last until a person accepts them, by the alarm's kind; none of a recording. */
+  accepts: Record<string, string[]>;
 }
 
 interface RosterMessage {
@@ -182,6 +187,20 @@ interface Link {
   reordered: number;
 }
 
+interface Unwatched {
+  detector: string;
+  since_t: number | null;
+  reason: string;
+  say: string;
+}
+
+/** Detectors that judge the vehicle, with the time since when; those that do so in part; and those that do not. */
+interface Coverage {
+  watched: Record<string, number | null>;
+  partly: Unwatched[];
+  not_watched: Unwatched[];
+}
+
 interface KnownVehicle {
   type: 'vehicle';
   id: string;
@@ -192,6 +211,7 @@ interface KnownVehicle {
   series: Record<string, Points>;
   scores: Score[];
   link: Link | null;
+  coverage: Coverage;
 }
 
 type VehicleMessage = KnownVehicle | { type: 'vehicle'; id: string; known: false };
@@ -287,6 +307,7 @@ interface Item {
   sub: HTMLElement;
   when: HTMLElement;
   ack: HTMLButtonElement;
+  accept: HTMLButtonElement;
   about: HTMLElement;
   shape: SVGSVGElement | null;
   version: string;

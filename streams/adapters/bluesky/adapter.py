@@ -38,6 +38,7 @@ import numpy as np
 from watchkeeper.config.adapters.bluesky import BlueSky as Settings
 from watchkeeper.streams.adapters.base import READ_BYTES, AdapterDeclaration, LineFeed, Sample, Way, problems_of, within
 from watchkeeper.streams.batch import F8, Batch, columns_of
+from watchkeeper.streams.foreign.decode import ForeignError, json_decoder
 from watchkeeper.streams.geo import FT_M, KT_MS
 from watchkeeper.streams.logs.base import Format, LogError, SourceInfo
 from watchkeeper.streams.logs.chunks import join
@@ -80,7 +81,7 @@ class _Line(msgspec.Struct, gc=False):
     refused: str | None = None
 
 
-_decode = msgspec.json.Decoder(_Line).decode
+_decode = json_decoder(_Line)
 
 
 class BlueSky(LineFeed):
@@ -103,7 +104,7 @@ class BlueSky(LineFeed):
     def _line(self, line: bytes | None, now: float) -> None:
         try:
             told = _decode(line or b"")
-        except (ValueError, RecursionError):
+        except ForeignError:
             self.refused[Drop.SYNTAX if line is not None else Drop.SIZE] += 1
             return
         if told.refused is not None:

@@ -25,8 +25,9 @@ import msgspec
 
 from watchkeeper.config.adapters.readsb import Readsb as Settings
 from watchkeeper.streams.adapters.base import AdapterDeclaration, FeedLog, Sample, Way
-from watchkeeper.streams.adapters.receivers.reports import FORGET_S, Reports
+from watchkeeper.streams.adapters.receivers.reports import AIRCRAFT_MAX, FORGET_S, Reports
 from watchkeeper.streams.batch import Batch
+from watchkeeper.streams.foreign.decode import ForeignError, json_decoder
 from watchkeeper.streams.logs.base import Format
 from watchkeeper.streams.messages import ID_MAX, Drop
 
@@ -35,6 +36,8 @@ _SAME_S = 0.15
 _STALE, _GEOMETRIC_ALTITUDE = 1, 8
 _DT, _LAT, _LON, _ALT, _GS, _TRACK, _FLAGS, _RATE, _DETAILS = range(9)
 GROUND = "ground"
+# Five times what an aircraft that is heard twice a second has in a day.
+TRACE_MAX = 1_000_000
 
 
 class _Aircraft(msgspec.Struct, gc=False):
@@ -74,9 +77,9 @@ class _Trace(msgspec.Struct, gc=False):
     trace: list[list[Any]]
 
 
-_look = msgspec.json.Decoder(_Look).decode
-_aircraft = msgspec.json.Decoder(_Aircraft).decode
-_trace = msgspec.json.Decoder(_Trace).decode
+_look = json_decoder(_Look)
+_aircraft = json_decoder(_Aircraft)
+_trace = json_decoder(_Trace)
 
 
 class Readsb:
@@ -91,13 +94,16 @@ class Readsb:
         """Take in one document."""
         try:
             look = _look(data)
-        except (ValueError, RecursionError):
+        except ForeignError:
             self.refused[Drop.SYNTAX] += 1
+            return
+        if len(look.aircraft) > AIRCRAFT_MAX:
+            self.refused[Drop.SIZE] += 1
             return
         for raw in look.aircraft:
             try:
                 self._see(_aircraft(raw), look.now)
-            except (ValueError, RecursionError):
+            except ForeignError:
                 self.refused[Drop.TYPE] += 1
         if len(self._last_t) > 2 * len(look.aircraft):
             self._last_t = {name: t for name, t in self._last_t.items() if t > look.now - FORGET_S}
@@ -161,12 +167,21 @@ class ReadsbTrace:
         """Take in one document."""
         try:
             trace = _trace(data)
-        except (ValueError, RecursionError):
+        except ForeignError:
             self.refused[Drop.SYNTAX] += 1
             return
         name = trace.icao.strip().lower()
+        if not 0 < len(name) <= ID_MAX:
+            self.refused[Drop.ID] += 1
+            return
+        if len(trace.trace) > TRACE_MAX:
+            self.refused[Drop.SIZE] += 1
+            return
         for row in trace.trace:
-            self._row(name, trace.timestamp, row)
+            try:
+                self._row(name, trace.timestamp, row)
+            except OverflowError:  # a whole number that no float can hold
+                self.refused[Drop.TYPE] += 1
 
     def close(self) -> None:
         """See Feed."""
@@ -196,7 +211,7 @@ class ReadsbTrace:
             "sel_alt_ft": details.get("nav_altitude_mcp", details.get("nav_altitude_fms")),
             **alt,
         }
-        self._reports.place(name, began + row[_DT], row[_LAT], row[_LON], _known(values))
+        self._reports.place(name, began + row[_DT], float(row[_LAT]), float(row[_LON]), _known(values))
 
 
 def open_aircraft_json(path: Path) -> FeedLog:

@@ -22,6 +22,8 @@ FORGET_S = 300.0
 # How often the table is looked through for the unheard of, in seconds.
 SWEEP_S = 30.0
 LIMIT = 50_000
+# Three times all aircraft that fly at one time: more in one document is not a sky, and would hold up the daemon.
+AIRCRAFT_MAX = 50_000
 
 
 class _Heard:

@@ -25,9 +25,10 @@ import msgspec
 
 from watchkeeper.config.adapters.opensky import OpenSky as Settings
 from watchkeeper.streams.adapters.base import AdapterDeclaration, FeedLog, LineFeed, Sample, Way
-from watchkeeper.streams.adapters.receivers.reports import FORGET_S, LIMIT
+from watchkeeper.streams.adapters.receivers.reports import AIRCRAFT_MAX, FORGET_S, LIMIT
 from watchkeeper.streams.adapters.rows import Rows
 from watchkeeper.streams.batch import Batch
+from watchkeeper.streams.foreign.decode import ForeignError, json_decoder
 from watchkeeper.streams.geo import FT_M, KT_MS
 from watchkeeper.streams.logs.base import Format
 from watchkeeper.streams.messages import ID_MAX, Drop, Kind
@@ -130,8 +131,8 @@ class _Look(msgspec.Struct, gc=False):
     states: list[msgspec.Raw] | None = None
 
 
-_look = msgspec.json.Decoder(_Look).decode
-_state = msgspec.json.Decoder(list[Any]).decode
+_look = json_decoder(_Look)
+_state = json_decoder(list[Any])
 
 
 class OpenSky(States):
@@ -144,13 +145,16 @@ class OpenSky(States):
         """Take in one document."""
         try:
             look = _look(data)
-        except (ValueError, RecursionError):
+        except ForeignError:
             self.refused[Drop.SYNTAX] += 1
+            return
+        if len(look.states or ()) > AIRCRAFT_MAX:
+            self.refused[Drop.SIZE] += 1
             return
         for raw in look.states or ():
             try:
                 state = _state(raw)
-            except (ValueError, RecursionError):
+            except ForeignError:
                 self.refused[Drop.TYPE] += 1
                 continue
             if len(state) < _LEAST:
@@ -168,6 +172,7 @@ class OpenSkyCsv(States, LineFeed):
         States.__init__(self)
         LineFeed.__init__(self, LINE_MAX)
         self._place: dict[str, int] = {}
+        self._width = 0
 
     def close(self) -> None:
         """See Feed."""
@@ -183,8 +188,9 @@ class OpenSkyCsv(States, LineFeed):
             return
         if not self._place or "icao24" in cells:  # hourly files are often put one behind the other
             self._place = {name.strip().strip('"').lower(): i for i, name in enumerate(cells)}
+            self._width = len(cells)
             return
-        if len(cells) < len(self._place) or any(name not in self._place for name in REQUIRED):
+        if len(cells) < self._width or any(name not in self._place for name in REQUIRED):
             self.refused[Drop.MISSING] += 1
             return
         self.add_row({name: cells[i].strip('"') for name, i in self._place.items()})

@@ -20,6 +20,7 @@ from watchkeeper.streams.adapters.tables import opensky
 from watchkeeper.streams.adapters.tables import traffic as traffic_json
 from watchkeeper.streams.adapters.tables.traffic import Cells, TrafficJson
 from watchkeeper.streams.batch import Batch
+from watchkeeper.streams.foreign.library import library, reason
 from watchkeeper.streams.logs.base import Format, LogError, SourceInfo
 
 PIECE_ROWS = 16_384
@@ -38,13 +39,11 @@ def open_parquet(path: Path) -> TrafficParquet | OpenSkyParquet:
 
 def _file(path: Path) -> Any:
     try:
-        from pyarrow import ArrowException, parquet  # noqa: PLC0415
+        from pyarrow import parquet  # noqa: PLC0415
     except ModuleNotFoundError as error:
         raise LogError(path, 'a Parquet file needs pyarrow: pip install "watchkeeper[parquet]"') from error
-    try:
+    with library(path, "not a Parquet file"):
         return parquet.ParquetFile(path)
-    except (ArrowException, OSError) as error:
-        raise LogError(path, f"not a Parquet file, or damaged: {error}") from error
 
 
 def _cells(column: Any) -> Cells:
@@ -63,15 +62,11 @@ class TrafficParquet(TrafficJson):
     format = "traffic parquet"
 
     def _load(self) -> tuple[int, dict[str, Cells]]:
-        from pyarrow import ArrowException  # noqa: PLC0415
-
         file = _file(self.path)
-        names = [name for name in traffic_json.COLUMNS if name in file.schema_arrow.names]
-        try:
+        with library(self.path, "cut off"):
+            names = [name for name in traffic_json.COLUMNS if name in file.schema_arrow.names]
             table = file.read(columns=names)
             columns = {name: _cells(table.column(name)) for name in names}
-        except (ArrowException, OSError) as error:
-            raise LogError(self.path, f"cut off or damaged: {error}") from error
         # a column without a single value is as good as absent, as in JSON, unless nothing works without it
         used = {n: c for n, c in columns.items() if n in traffic_json.REQUIRED or any(x is not None for x in c)}
         return self.path.stat().st_size, used
@@ -89,7 +84,7 @@ class OpenSkyParquet:
 
     def batches(self, chunk: int = 8192, *, start: float = -math.inf, stop: float = math.inf) -> Iterator[Batch]:  # noqa: ARG002
         """Samples in the order of the file."""
-        from pyarrow import ArrowException, types  # noqa: PLC0415
+        from pyarrow import types  # noqa: PLC0415
 
         file = _file(self.path)
         names = [name for name in file.schema_arrow.names if name in opensky.COLUMNS]
@@ -109,8 +104,8 @@ class OpenSkyParquet:
                 rows += piece.num_rows
                 self.position = self._size * rows // max(1, file.metadata.num_rows)
                 yield from within(states.take(), start, stop)
-        except (ArrowException, OSError) as error:
-            self._cut = f"cut off or damaged: {error}"
+        except Exception as error:  # what pyarrow runs into, and numbers that it hands on
+            self._cut = f"cut off or damaged: {reason(error)}"
         states.close()
         yield from within(states.take(), start, stop)
 

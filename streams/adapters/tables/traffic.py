@@ -26,9 +26,7 @@ while it is opened, some 110 bytes a row after that. `watchkeeper convert` makes
 
 from __future__ import annotations
 
-import gzip
 import math
-import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
@@ -41,6 +39,8 @@ import numpy as np
 from watchkeeper.streams.adapters.base import AdapterDeclaration
 from watchkeeper.streams.batch import F8, I4, U1, Batch, Bool, CheckedBatch, Columns
 from watchkeeper.streams.check import OK, REASONS, sound
+from watchkeeper.streams.foreign.decode import ForeignError, from_json
+from watchkeeper.streams.foreign.files import check_json_size, read_document
 from watchkeeper.streams.logs.base import Format, LogError, SourceInfo
 from watchkeeper.streams.messages import COLUMN, FIELDS, ID_MAX, T_MAX, T_MIN, Drop, Kind
 
@@ -68,7 +68,6 @@ STRANGERS: tuple[tuple[frozenset[str], str], ...] = (
 )
 # A time since 1970 up to the limit is in the unit: each is the year 5138 in its own unit and 1973 in the next.
 _UNITS = ((1e11, 1.0), (1e14, 1e3), (1e17, 1e6), (math.inf, 1e9))
-_GZIP = b"\x1f\x8b"
 # How many bad rows are named; the rest are only counted.
 NAMED_ROWS = 5
 
@@ -90,13 +89,10 @@ class TrafficJson:
 
     def _load(self) -> tuple[int, dict[str, Cells]]:
         """The size of the file and its columns. Raises LogError."""
+        text = read_document(self.path)
+        check_json_size(self.path, text)
         try:
-            packed = self.path.read_bytes()
-            text = gzip.decompress(packed) if packed.startswith(_GZIP) else packed
-            return len(packed), _table(text)
-        except (OSError, EOFError, zlib.error) as error:
-            problem = getattr(error, "strerror", None) or f"cut off or damaged: {error}"
-            raise LogError(self.path, problem) from error
+            return self.path.stat().st_size, _table(text)
         except ValueError as error:
             raise LogError(self.path, str(error)) from error
 
@@ -172,10 +168,10 @@ def _table(text: bytes) -> dict[str, Cells]:
     """The columns of either shape that are ours and not empty. Raises ValueError, saying what the file is instead."""
     try:
         table = _from_records(text) if text.lstrip()[:1] == b"[" else _from_columns(text)
-    except msgspec.ValidationError as error:
-        raise ValueError(f"not a table as the traffic library writes it: {error}") from error
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise ValueError(f"not a JSON document: {error}") from error
+    except ForeignError as error:
+        typed = error.reason in (Drop.TYPE, Drop.MISSING)
+        what = "a table as the traffic library writes it" if typed else "a JSON document"
+        raise ValueError(f"not {what}: {error}") from error
     _require(table)
     return table
 
@@ -187,7 +183,7 @@ def _require(columns: Iterable[str]) -> None:
 
 
 def _from_records(text: bytes) -> dict[str, Cells]:
-    records = msgspec.json.decode(text, type=list[_Record])  # type: ignore[valid-type]
+    records = from_json(text, list[_Record])  # type: ignore[valid-type]
     if not records:
         raise ValueError("an empty list: no record, so no column names")
     columns = {name: [getattr(record, name) for record in records] for name in COLUMNS}
@@ -195,12 +191,12 @@ def _from_records(text: bytes) -> dict[str, Cells]:
 
 
 def _from_columns(text: bytes) -> dict[str, Cells]:
-    raw = msgspec.json.decode(text, type=dict[str, msgspec.Raw])
+    raw = from_json(text, dict[str, msgspec.Raw])
     for keys, what in STRANGERS:
         if keys <= raw.keys():
             raise ValueError(f"{what}, not a table as the traffic library writes it")
     _require(raw)
-    columns = {name: msgspec.json.decode(raw[name], type=dict[str, Any]) for name in COLUMNS if name in raw}
+    columns = {name: from_json(raw[name], dict[str, Any]) for name in COLUMNS if name in raw}
     index = list(columns["timestamp"])
     # pandas writes every column with all rows in one order; a file edited by hand may not
     return {

@@ -29,6 +29,7 @@ from watchkeeper.streams.adapters.rows import Rows
 from watchkeeper.streams.adapters.senderclock import SenderClock
 from watchkeeper.streams.adapters.vehicles.can_map import CanMap, load_map
 from watchkeeper.streams.batch import Batch
+from watchkeeper.streams.foreign.library import reason
 from watchkeeper.streams.logs.base import Format, LogError, SourceInfo
 from watchkeeper.streams.messages import Drop
 
@@ -217,7 +218,7 @@ class CanLog:
                         yield from within(feed.take(), start, stop)
         # python-can raises whatever its parsing runs into
         except Exception as error:
-            self._cut = f"cut off or damaged: {type(error).__name__}: {error}"
+            self._cut = f"cut off or damaged: {reason(error)}"
         self.position = self._size
         yield from within(feed.take(), start, stop)
 

@@ -16,16 +16,28 @@ cantools reads the DBC file and decodes; `scale` and `offset` come on top.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from watchkeeper.streams.foreign.decode import ForeignError, from_toml
+from watchkeeper.streams.foreign.files import open_file
+from watchkeeper.streams.foreign.library import library
 from watchkeeper.streams.logs.base import LogError
 from watchkeeper.streams.messages import COLUMN, FIELDS, GPS_POSITIONS, ID_MAX, KIND_OF_WORD, Kind
 
 HOLD_S = 0.1
+
+
+# J1939 carries up to 1,785 bytes in parts; CAN itself 8, CAN FD 64.
+BITS_MAX = 8 * 1785
+# Those of whole cars have a few MB.
+DBC_MAX_BYTES = 32 << 20
+# Where a signal begins and how long it is, and the length of a message.
+_BITS = re.compile(rb":\s*(\d+)\s*\|\s*(\d+)|\bBO_\s+\d+\s+\S+\s*:?\s*(\d+)")
 
 
 class _Signal(msgspec.Struct, forbid_unknown_fields=True):
@@ -91,23 +103,33 @@ def load_map(path: Path) -> CanMap:
     import cantools  # noqa: PLC0415  an optional dependency
 
     try:
-        read = msgspec.toml.decode(path.read_bytes(), type=_File)
+        with open_file(path) as file:
+            read = from_toml(file.read(), _File)
     except OSError as error:
         raise LogError(path, error.strerror or str(error)) from error
-    except ValueError as error:
+    except ForeignError as error:
         raise LogError(path, f"not a mapping of CAN messages: {error}") from error
     dbc = path.parent / read.dbc
-    try:
-        database = cantools.database.load_file(dbc)
-    except OSError as error:
-        raise LogError(dbc, error.strerror or str(error)) from error
-    # cantools raises errors of its own and of its parsers
-    except Exception as error:
-        raise LogError(dbc, f"not a DBC file, or damaged: {error}") from error
+    with library(dbc, "not a DBC file"):
+        _check_sizes(dbc)
+        database = cantools.database.load_file(dbc, database_format="dbc")
     try:
         return CanMap(database, [_sample(sample, read.id, database) for sample in read.samples])
     except ValueError as error:
         raise LogError(path, str(error)) from error
+
+
+def _check_sizes(dbc: Path) -> None:
+    """Cantools makes a list of all bits of a message: a few digits would fill the memory. Raises LogError."""
+    with open_file(dbc) as file:
+        text = file.read(DBC_MAX_BYTES + 1)
+    if len(text) > DBC_MAX_BYTES:
+        raise LogError(dbc, f"more than {DBC_MAX_BYTES >> 20} MB, which is the most that is read")
+    for found in _BITS.finditer(text):
+        digits = max((part for part in found.groups() if part is not None), key=lambda part: (len(part), part))
+        if len(digits) > 9 or int(digits) > BITS_MAX:
+            line = text.count(b"\n", 0, found.start()) + 1
+            raise LogError(dbc, f"line {line}: a signal or message of {digits[:20].decode()} bits or bytes")
 
 
 def _sample(read: _Sample, default_id: str, database: Any) -> Sample:

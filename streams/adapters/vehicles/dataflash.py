@@ -15,9 +15,14 @@ leap seconds of the day; samples of a log that never knew the time count from bo
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import io
 import math
+import os
+import sys
+import tempfile
 from collections import defaultdict
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +30,7 @@ import numpy as np
 
 from watchkeeper.streams.adapters.base import AdapterDeclaration
 from watchkeeper.streams.adapters.table import Table, TableLog
+from watchkeeper.streams.foreign.library import library
 from watchkeeper.streams.logs.base import Format, LogError
 from watchkeeper.streams.messages import ID_MAX, Kind
 
@@ -46,20 +52,15 @@ def open_dataflash(path: Path) -> TableLog:
         from pymavlink.DFReader import DFReader_binary  # noqa: PLC0415
     except ModuleNotFoundError as error:
         raise LogError(path, 'an ArduPilot log needs pymavlink: pip install "watchkeeper[mavlink]"') from error
-    said = io.StringIO()  # it prints what it does not understand
-    try:
-        with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
-            reader = DFReader_binary(str(path), zero_time_base=True)
-            try:
-                found = _Found(reader)
-            finally:
-                reader.close()
-    # pymavlink raises whatever its parsing runs into
-    except Exception as error:
-        raise LogError(path, f"not a DataFlash log, or damaged: {type(error).__name__}: {error}") from error
+    with (
+        library(path, "not a DataFlash log"),
+        _overheard() as said,
+        contextlib.closing(_limited(DFReader_binary)(str(path), zero_time_base=True)) as reader,
+    ):
+        found = _Found(reader)
     if not found.imu and not found.gps:
         raise LogError(path, "no IMU and no GPS messages: neither was logged (LOG_BITMASK)")
-    problems = ["the log is damaged: what could be read was read"] if said.getvalue().strip() else []
+    problems = ["the log is damaged: what could be read was read"] if said else []
     if found.bad:
         problems.append(f"{found.bad:,} messages not used (their columns are no numbers)")
     offset_s = found.utc_offset_s()
@@ -70,6 +71,42 @@ def open_dataflash(path: Path) -> TableLog:
     return TableLog(
         path, "dataflash", [found.name or path.stem[:ID_MAX]], tables, problems=problems, bad_rows=found.bad
     )
+
+
+def _limited(reader: Any) -> Any:
+    """The reader of pymavlink, which reads a message whose format claims no length for ever."""
+
+    class Limited(reader):  # type: ignore[misc]
+        def _parse_next(self) -> Any:
+            before = self.offset
+            message = super()._parse_next()
+            if message is not None and self.offset <= before:
+                raise ValueError(f"a message without a length at byte {before:,}")
+            return message
+
+    return Limited
+
+
+@contextlib.contextmanager
+def _overheard() -> Iterator[list[str]]:
+    """Keeps what pymavlink prints off the terminal; a word in the list if it printed anything.
+
+    It prints what it does not understand, partly from compiled code, so the file handles themselves are turned away.
+    """
+    said: list[str] = []
+    sys.stdout.flush()
+    sys.stderr.flush()
+    with tempfile.TemporaryFile() as aside, contextlib.ExitStack() as stack:
+        for handle in (1, 2):
+            kept = os.dup(handle)
+            stack.callback(os.close, kept)
+            stack.callback(os.dup2, kept, handle)
+            os.dup2(aside.fileno(), handle)
+        with contextlib.redirect_stdout(io.StringIO()) as out, contextlib.redirect_stderr(out):
+            yield said
+        ctypes.CDLL(None).fflush(None)  # what compiled code holds back
+        if out.getvalue().strip() or aside.seek(0, os.SEEK_END):
+            said.append("printed")
 
 
 class _Found:

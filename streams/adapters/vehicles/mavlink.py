@@ -167,7 +167,7 @@ class Tlog(Mavlink):
                 # not at a packet: some program wrote half of one
                 self.refused[Drop.SYNTAX] += not skipped
                 skipped = True
-                at += 1
+                at = _next_frame(data, start + 1) - _STAMP_BYTES
                 continue
             if start + size > len(data):
                 break
@@ -175,6 +175,12 @@ class Tlog(Mavlink):
             yield int.from_bytes(data[at:start], "big"), data[start : start + size]
             at = start + size
         self._rest = data[at:]
+
+
+def _next_frame(data: bytes, at: int) -> int:
+    """Where the next byte is that a frame may begin with; the end if there is none."""
+    found = (data.find(first, at) for first in _OVERHEAD)
+    return min((place for place in found if place >= 0), default=len(data))
 
 
 def _size(data: bytes, at: int) -> int:

@@ -29,7 +29,9 @@ import numpy as np
 
 from watchkeeper.streams.adapters.base import AdapterDeclaration
 from watchkeeper.streams.adapters.table import Table, TableLog
+from watchkeeper.streams.adapters.vehicles.rosbag_limits import bounded
 from watchkeeper.streams.batch import F8
+from watchkeeper.streams.foreign.library import library
 from watchkeeper.streams.logs.base import Format, LogError
 from watchkeeper.streams.messages import ID_MAX, Kind
 
@@ -52,18 +54,16 @@ def open_rosbag(path: Path) -> TableLog:
         from rosbags.typesys import Stores, get_typestore  # noqa: PLC0415
     except ModuleNotFoundError as error:
         raise LogError(path, 'a ROS bag needs rosbags: pip install "watchkeeper[ros]"') from error
-    try:
+    with (
+        library(path, "not a ROS bag"),
+        bounded(),
         # older ROS 2 bags do not say what their messages look like
-        with AnyReader([path], default_typestore=get_typestore(Stores.ROS2_HUMBLE)) as reader:
-            plan, problems = _plan(reader.connections, path)
-            if not plan:
-                raise LogError(path, "no topic of type NavSatFix or Imu")
-            rows, bad = _read(reader, plan)
-    except LogError:
-        raise
-    # rosbags raises errors of its own, and whatever its parsing runs into
-    except Exception as error:
-        raise LogError(path, f"not a ROS bag, or damaged: {type(error).__name__}: {error}") from error
+        AnyReader([path], default_typestore=get_typestore(Stores.ROS2_HUMBLE)) as reader,
+    ):
+        plan, problems = _plan(reader.connections, path)
+        if not plan:
+            raise LogError(path, "no topic of type NavSatFix or Imu")
+        rows, bad = _read(reader, plan)
     if bad:
         problems.append(f"{bad:,} messages not used (malformed)")
     names = list(dict.fromkeys(name for name, _ in rows))
@@ -125,7 +125,8 @@ def _read(reader: Any, plan: dict[str, tuple[str, str]]) -> tuple[dict[tuple[str
             message = reader.deserialize(raw, connection.msgtype)
             stamp = message.header.stamp
             t = stamp.sec + stamp.nanosec * 1e-9 if stamp.sec or stamp.nanosec else recorded_ns * 1e-9
-            rows.setdefault((name, what), []).append((t, *take[what](message)))
+            row = (t, *take[what](message))
+            rows.setdefault((name, what), []).append(row)
         except Exception:  # whatever a damaged message leads to: it is one message
             bad += 1
     return rows, bad

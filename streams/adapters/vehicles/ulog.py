@@ -13,7 +13,10 @@ Nothing that the autopilot estimated is read: no attitude, no fused position.
 
 from __future__ import annotations
 
+import contextlib
+import io
 import os
+import struct
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -23,11 +26,20 @@ import numpy as np
 from watchkeeper.streams.adapters.base import AdapterDeclaration
 from watchkeeper.streams.adapters.table import Table, TableLog
 from watchkeeper.streams.batch import F8
+from watchkeeper.streams.foreign.library import library
 from watchkeeper.streams.logs.base import Format, LogError
 from watchkeeper.streams.messages import ID_MAX, Kind
 
 IMU, GPS = "sensor_combined", ("vehicle_gps_position", "sensor_gps")
 _AXES = "xyz"
+# The length of a message is a number of two bytes, so no message has more values.
+MESSAGE_BYTES = 65_535
+# All topics of a large log have some 30,000 fields together.
+FIELDS_MAX = 200_000
+# Formats within formats; PX4 has two levels.
+DEPTH_MAX = 8
+# Bytes between messages that are searched one by one for the next. A damaged card leaves blocks of some kilobytes.
+GARBAGE_MAX = 200_000
 # Our field: what it may be called, and what one unit of it is.
 _POSITION: dict[str, tuple[tuple[str, float], ...]] = {
     "lat": (("latitude_deg", 1.0), ("lat", 1e-7)),
@@ -44,23 +56,56 @@ def open_ulog(path: Path) -> TableLog:
         from pyulog import ULog  # noqa: PLC0415
     except ModuleNotFoundError as error:
         raise LogError(path, 'a PX4 log needs pyulog: pip install "watchkeeper[px4]"') from error
-    try:
-        log = ULog(os.fspath(path), [IMU, *GPS])
-    # pyulog raises whatever its parsing runs into, and TypeError for a file that is none
-    except Exception as error:
-        raise LogError(path, f"not a PX4 log, or damaged: {error}") from error
-    topics = _topics(log)
-    gps = max((topics[name] for name in GPS if name in topics), key=lambda t: len(t["timestamp"]), default=None)
-    if IMU not in topics and gps is None:
-        raise LogError(path, f"no {IMU}, no {' or '.join(GPS)}: neither IMU nor GPS was logged")
-    offset_s = _utc_offset_s(gps) if gps is not None else 0.0
-    tables: dict[Kind, Table] = {}
-    if gps is not None:
-        tables[Kind.GPS] = _table(gps, offset_s, _gps(gps))
-    if IMU in topics:
-        tables[Kind.IMU] = _table(topics[IMU], offset_s, _imu(topics[IMU]))
+    # it prints what it does not understand
+    with library(path, "not a PX4 log"), contextlib.redirect_stdout(io.StringIO()):
+        log = _limited(ULog)(os.fspath(path), [IMU, *GPS])
+        topics = _topics(log)
+        gps = max((topics[name] for name in GPS if name in topics), key=lambda t: len(t["timestamp"]), default=None)
+        if IMU not in topics and gps is None:
+            raise LogError(path, f"no {IMU}, no {' or '.join(GPS)}: neither IMU nor GPS was logged")
+        offset_s = _utc_offset_s(gps) if gps is not None else 0.0
+        tables: dict[Kind, Table] = {}
+        if gps is not None:
+            tables[Kind.GPS] = _table(gps, offset_s, _gps(gps))
+        if IMU in topics:
+            tables[Kind.IMU] = _table(topics[IMU], offset_s, _imu(topics[IMU]))
     problems = ["the log is damaged: what could be read was read"] if log.file_corruption else []
     return TableLog(path, "ulog", [_name(log, path)], tables, problems=problems)
+
+
+def _limited(reader: Any) -> Any:
+    """The reader of pyulog with limits: a short format may claim millions of fields, and garbage costs by the byte."""
+    add_logged = reader._MessageAddLogged
+    unpack_types: Mapping[str, tuple[Any, ...]] = reader._UNPACK_TYPES
+
+    def size_of(name: str, formats: Mapping[str, Any], depth: int = 0) -> int:
+        """How many values a message has once nested formats and arrays are laid out."""
+        if depth > DEPTH_MAX:
+            raise ValueError(f"{name}: formats within formats without end")
+        total = 0
+        for kind, count, _ in formats[name].fields:
+            total += max(1, count) * (1 if kind in unpack_types else size_of(kind, formats, depth + 1))
+            if total > MESSAGE_BYTES:
+                raise ValueError(f"{name}: more fields than a message has bytes")
+        return total
+
+    class Limited(reader):  # type: ignore[misc]
+        fields = garbage = 0
+
+        def _MessageAddLogged(self, data: bytes, header: Any, formats: Mapping[str, Any]) -> Any:  # noqa: N802
+            self.fields += size_of(reader.parse_string(data[3:]), formats)
+            if self.fields > FIELDS_MAX:
+                raise ValueError(f"more than {FIELDS_MAX:,} fields in all")
+            return add_logged(data, header, formats)
+
+        def _check_packet_corruption(self, header: Any) -> bool:
+            corrupt: bool = super()._check_packet_corruption(header)
+            self.garbage += corrupt
+            if self.garbage > GARBAGE_MAX:
+                raise struct.error("too much that is no message")  # ends the reading: what was read is kept
+            return corrupt
+
+    return Limited
 
 
 def _topics(log: Any) -> dict[str, dict[str, F8]]:

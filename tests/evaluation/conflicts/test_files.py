@@ -177,7 +177,7 @@ def test_a_csv_may_leave_cells_empty_and_say_true(tmp_path):
 
 @pytest.mark.parametrize(
     ("name", "raw", "word"),
-    [("e.json", b"{", "not JSON"), ("e.msgpack", b"\xc1", "not MessagePack"), ("gone.json", None, "No such file")],
+    [("e.json", b"{", "not a JSON"), ("e.msgpack", b"\xc1", "not a MessagePack"), ("gone.json", None, "No such file")],
 )
 def test_files_that_cannot_be_read(tmp_path, capsys, name, raw, word):
     if raw is not None:

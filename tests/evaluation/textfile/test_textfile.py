@@ -65,16 +65,22 @@ def test_all_kinds_of_results_in_one_file(tmp_path: Path) -> None:
     assert ("diagnosis_macro_f1", "ours", "d") not in found
 
 
-@pytest.mark.parametrize("content", ["{}", "[]", "no json", '{"groups": 3}'])
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        ("{}", "no result of evaluate"), ("[]", "no result of evaluate"), ('{"groups": 3}', "no result of evaluate"),
+        ("no json", "not a JSON document"),
+    ],
+)  # fmt: skip
 def test_a_file_that_is_no_result_is_named_and_nothing_is_written(
-    content: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    content: str, problem: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "good.json").write_text(json.dumps(ALARMS))
     (tmp_path / "bad.json").write_text(content)
     out = tmp_path / "x.prom"
     words = [str(tmp_path / "good.json"), str(tmp_path / "bad.json"), "--out", str(out)]
     assert main(["evaluate", "textfile", *words]) == 1
-    assert "bad.json: no result of evaluate" in capfd.readouterr().err
+    assert f"bad.json: {problem}" in capfd.readouterr().err
     assert not out.exists()
 
 

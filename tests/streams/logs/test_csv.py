@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from watchkeeper.streams.batch import Batch
+from watchkeeper.streams.foreign.library import Fenced
 from watchkeeper.streams.logs import csv as csvlog
 from watchkeeper.streams.logs.chunks import join
 from watchkeeper.streams.logs.csv import CsvLog
@@ -22,7 +23,9 @@ from watchkeeper.streams.messages import COLUMN, Drop, Kind
 def log_of(tmp_path: Path, text: str, name: str = "x.csv") -> CsvLog:
     path = tmp_path / name
     path.write_bytes(gzip.compress(text.encode()) if name.endswith(".gz") else text.encode())
-    log = open_log(path)
+    fenced = open_log(path)
+    assert isinstance(fenced, Fenced)
+    log = fenced.source
     assert isinstance(log, CsvLog)
     return log
 

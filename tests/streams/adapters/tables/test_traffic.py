@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from watchkeeper.daemon.cli import main
 from watchkeeper.streams.adapters.tables.traffic import NAMED_ROWS, TrafficJson
 from watchkeeper.streams.batch import Batch
+from watchkeeper.streams.foreign.library import Fenced
 from watchkeeper.streams.logs.chunks import join
 from watchkeeper.streams.logs.source import LogError, open_log
 from watchkeeper.streams.messages import COLUMN, Drop, Kind
@@ -39,7 +40,9 @@ def record(**changed: Any) -> dict[str, Any]:
 def log_of(tmp_path: Path, what: Any, name: str = "x.json") -> TrafficJson:
     text = what if isinstance(what, bytes) else json.dumps(what).encode()
     (tmp_path / name).write_bytes(gzip.compress(text) if name.endswith(".gz") else text)
-    log = open_log(tmp_path / name)
+    fenced = open_log(tmp_path / name)
+    assert isinstance(fenced, Fenced)
+    log = fenced.source
     assert isinstance(log, TrafficJson)
     return log
 

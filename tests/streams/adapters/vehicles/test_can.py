@@ -22,6 +22,7 @@ from watchkeeper.daemon.background import end
 from watchkeeper.daemon.cli import main
 from watchkeeper.daemon.intake.sources import LiveSource
 from watchkeeper.streams.adapters.vehicles.can import Can, line_of
+from watchkeeper.streams.adapters.vehicles.can_map import load_map
 from watchkeeper.streams.batch import Batch
 from watchkeeper.streams.codec.decode import Decoder
 from watchkeeper.streams.logs.chunks import join
@@ -282,3 +283,12 @@ def test_no_garbling_breaks_the_reading(folder: Path, edits: list[tuple[float, b
         assert path.name in str(error)  # noqa: PT017  either outcome is right
     else:
         assert sum(len(batch) for batch in log.batches()) <= 12
+
+
+@pytest.mark.parametrize("bits", ["99999999|16", "0|999999999999"])
+def test_a_dbc_file_that_claims_impossible_bits_is_refused_before_they_are_laid_out(bits: str, tmp_path: Path) -> None:
+    (tmp_path / "can.toml").write_text('dbc = "vehicle.dbc"\nid = "car1"\nsamples = []\n')
+    signal = f' SG_ X : {bits}@1- (1,0) [0|0] "" ECU'
+    (tmp_path / "vehicle.dbc").write_text(f'VERSION ""\nBU_: ECU\nBO_ 256 Accel: 6 ECU\n{signal}\n')
+    with pytest.raises(LogError, match=r"vehicle\.dbc: line 4: .* of 9{8}"):
+        load_map(tmp_path / "can.toml")
