@@ -1,7 +1,8 @@
 """The daemon under load, end to end: loss, CPU, and the time from a published sample to the published alarm.
 
-    watchkeeper bench live --transport gmqtt --rate 20000 --seconds 60
+    watchkeeper bench live --rate 20000 --seconds 60
     watchkeeper bench live --transport-only
+    watchkeeper bench live --compare-with ../before/src        see compare.py
 
 Three processes next to this one: a broker, the daemon as `watchkeeper run`, and the load (load.py), which every
 PROBE_S puts a fresh pair of aircraft on collision course. The alarm of that pair, as a subscriber sees it, ends the
@@ -31,7 +32,8 @@ import msgspec
 import numpy as np
 from prometheus_client.parser import text_string_to_metric_families
 
-from watchkeeper.benchmarks import load, transport
+from watchkeeper.benchmarks import compare, load, transport
+from watchkeeper.benchmarks.drains import PEERS
 from watchkeeper.config.schema import Broker
 from watchkeeper.daemon.background import end
 from watchkeeper.daemon.demo.broker import EmbeddedBroker, free_port
@@ -52,7 +54,7 @@ P99_LIMIT_MS = 100.0
 CONFIG = """\
 [broker]
 url = "{url}"
-transport = "{transport}"
+{transport_line}
 [time]
 tick_s = {tick}
 lateness_s = {lateness}
@@ -60,7 +62,7 @@ lateness_s = {lateness}
 n = 1
 m = 1
 [sinks]
-state_dir = "{folder}/state"
+state_dir = "{state_dir}"
 terminal = false
 [http]
 port = {http_port}
@@ -146,9 +148,14 @@ async def _daemon(options: argparse.Namespace, url: str, http_port: int) -> Asyn
     """`watchkeeper run` in a process of its own; gives its pid once it is ready."""
     with tempfile.TemporaryDirectory(prefix="watchkeeper-bench-") as folder:
         path = Path(folder) / "bench.toml"
-        path.write_text(CONFIG.format(url=url, folder=folder, http_port=http_port, **vars(options)))
+        # a daemon of another checkout may not know the name of our transport
+        line = f'transport = "{options.transport}"' if options.transport else ""
+        state_dir = f"{folder}/state" if options.state else ""
+        text = CONFIG.format(url=url, transport_line=line, state_dir=state_dir, http_port=http_port, **vars(options))
+        path.write_text(text)
         code = "import sys; from watchkeeper.daemon.cli import main; sys.exit(main())"
-        process = await asyncio.create_subprocess_exec(sys.executable, "-c", code, "run", "-c", str(path))
+        env = {**os.environ, "PYTHONPATH": options.src} if options.src else None
+        process = await asyncio.create_subprocess_exec(sys.executable, "-c", code, "run", "-c", str(path), env=env)
         try:
             async with asyncio.timeout(READY_TIMEOUT_S):
                 while not await _get(http_port, "/readyz"):
@@ -260,7 +267,7 @@ def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(
         prog="watchkeeper bench live", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--transport", choices=("aiomqtt", "gmqtt"), default="aiomqtt")
+    parser.add_argument("--transport", choices=("mqtt5", "aiomqtt"), default="mqtt5")
     parser.add_argument("--rate", type=float, default=5000.0, help="messages per second")
     parser.add_argument("--seconds", type=float, default=10.0)
     parser.add_argument("--vehicles", type=int, default=2000, help="aircraft that take turns")
@@ -269,11 +276,22 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--tick", type=float, default=0.02, help="time.tick_s of the daemon")
     parser.add_argument("--lateness", type=float, default=0.02, help="time.lateness_s of the daemon")
     parser.add_argument("--transport-only", action="store_true", help="CPU per message of the transports, no daemon")
+    parser.add_argument("--compare-with", metavar="SRC", default="", help="src folder of another checkout, in turns")
+    parser.add_argument("--compare-without-state", action="store_true", help="the same without a state directory")
+    parser.add_argument(
+        "--rounds", type=int, default=3, help="--transport-only, --compare-…: each row so often; the median counts"
+    )
+    parser.add_argument("--rows", nargs="+", default=[], help="--transport-only: these rows only")
+    parser.set_defaults(src="", state=True)
     options = parser.parse_args(argv)
+    if options.compare_with or options.compare_without_state:
+        rounds = asyncio.run(compare.measure(options, run))
+        print(compare.table(options, rounds))
+        return 0 if compare.good(rounds) else 1
     if options.transport_only:
         costs = asyncio.run(transport.measure_all(options))
-        print(transport.table(costs))
-        return 0 if all(cost.lost == 0 for cost in costs if cost.name != transport.PEER) else 1
+        print(transport.table(costs, options.rate))
+        return 0 if all(cost.lost == 0 for cost in costs if cost.name not in PEERS) else 1
     result = asyncio.run(run(options))
     print(show(options, result))
     return 0 if result.good else 1

@@ -1,10 +1,11 @@
-"""Connection through aiomqtt (the default). MQTT 3.1.1.
+"""Connection through aiomqtt: MQTT 3.1.1, for brokers that know nothing newer.
 
 aiomqtt connects, keeps alive, subscribes and disconnects. Three things are taken past it, to the paho client that
 it wraps, because they cost most of the time per message: incoming messages come from paho's `on_message` callback
 instead of aiomqtt's queue and generator; one wake-up of the event loop reads all that has arrived instead of one
 packet; and paho, which asks the socket three times per packet, gets its bytes from a buffer. MQTT 5 would cost paho
-another 30 us per message for properties that nobody reads.
+another 30 us per message for properties that nobody reads. Acknowledgements are always ours, not paho's: paho's own
+would also go out for messages that arrive after `stop_reading`.
 
 3.1.1 knows no session expiry: with `session_expiry_s` > 0 the broker keeps our session as long as its own settings
 say, with 0 it keeps none.
@@ -15,15 +16,25 @@ from __future__ import annotations
 import asyncio
 import socket
 import ssl
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Any
 
 import aiomqtt
 from paho.mqtt.client import Client as Paho
-from paho.mqtt.client import MQTTMessage
+from paho.mqtt.client import ConnectFlags, MQTTMessage
 from paho.mqtt.properties import Properties
 from paho.mqtt.reasoncodes import ReasonCode
 
-from watchkeeper.streams.mqtt.transport import ANSWER_TIMEOUT_S, GATHER_S, MAX_IN_FLIGHT, Wiring
+from watchkeeper.streams.mqtt.wiring import (
+    ANSWER_TIMEOUT_S,
+    GATHER_S,
+    MAX_IN_FLIGHT,
+    RESUBSCRIBE_S,
+    RefusedError,
+    Wiring,
+)
 
 # Packets read in one go before other tasks get their turn: some 7 ms.
 PACKETS_PER_TURN = 100
@@ -58,31 +69,56 @@ class AiomqttConnection:
         self._wiring = wiring
         self._paho: Paho | None = None
         self._received = 0
+        # packet ids of the delivered messages that are not acknowledged, oldest first; 0: nothing to acknowledge
+        self._delivered: deque[int] = deque()
+        self._reading = True
 
     async def hold(self, up: Callable[[], None]) -> None:
         """Connect, subscribe, call `up`, and stay until the connection is lost."""
         client = self._client()
+        # from now on: a kept session delivers before `up`
+        self._paho = client._client
+        self._delivered.clear()
         try:
             async with client:
-                self._read_in_batches(client._client)
-                await self._subscribe(client)
-                self._paho = client._client
+                self._read_in_batches(self._paho)
+                refused = await self._subscribe(client, self._wiring.filters)
+                self._wiring.on_subscribed(refused)
                 up()
-                # nothing is ever queued here; the iterator raises when the connection is lost
-                async for _ in client.messages:
-                    pass
+                while refused:
+                    await self._stay(client, RESUBSCRIBE_S)
+                    refused = await self._subscribe(client, list(refused))
+                    self._wiring.on_subscribed(refused)
+                await self._stay(client, None)
         except aiomqtt.MqttError as error:
             # aiomqtt leaves the socket open when the broker did not answer its CONNECT
-            client._client.disconnect()
+            self._paho.disconnect()
             raise ConnectionError(str(error)) from error
         finally:
+            if client._disconnected.done() and not client._disconnected.cancelled():
+                # looked at, or asyncio complains of it on standard error
+                client._disconnected.exception()
             self._paho = None
 
     def send(self, topic: str, payload: bytes, qos: int, retain: bool) -> int | None:
         """Queue the message in paho; `on_publish` follows for QoS 0 as well, once it is written."""
         if self._paho is None:
             return None
-        return self._paho.publish(topic, payload, qos, retain).mid
+        try:
+            return self._paho.publish(topic, payload, qos, retain).mid
+        except ValueError as error:
+            raise RefusedError(str(error)) from error
+
+    def acknowledge(self, count: int) -> None:
+        """One PUBACK for each; in 3.1.1, as in 5, in the order of delivery."""
+        for _ in range(min(count, len(self._delivered))):
+            packet_id = self._delivered.popleft()
+            if packet_id and self._paho is not None:
+                self._paho.ack(packet_id, 1)
+
+    def stop_reading(self) -> None:
+        """Messages that arrive from now on are thrown away unacknowledged."""
+        self._reading = False
 
     def _client(self) -> aiomqtt.Client:
         broker, will = self._wiring.broker, self._wiring.will
@@ -103,22 +139,37 @@ class AiomqttConnection:
             socket_options=[(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)],
         )
         # before connecting: a kept session delivers right behind the CONNACK
+        client._client.on_connect = self._greeted(client._on_connect)
         client._client.on_message = self._on_message
         client._client.on_publish = self._on_publish
         client._client.disable_logger()
+        client._client.manual_ack_set(True)
         return client
 
-    async def _subscribe(self, client: aiomqtt.Client) -> None:
-        if not self._wiring.filters:
-            return
-        granted = await client.subscribe([(name, self._wiring.broker.qos) for name in self._wiring.filters])
-        refused = [
-            name
-            for name, code in zip(self._wiring.filters, granted, strict=True)
-            if isinstance(code, ReasonCode) and code.is_failure
-        ]
-        if refused:
-            raise ConnectionError(f"subscription refused: {', '.join(refused)}")
+    def _greeted(self, inner: Callable[..., None]) -> Callable[..., None]:
+        """Hear from paho whether the broker has kept our session: aiomqtt does not say."""
+
+        def greeted(client: Paho, data: Any, flags: ConnectFlags, *rest: Any) -> None:
+            self._wiring.on_session(flags.session_present)
+            inner(client, data, flags, *rest)
+
+        return greeted
+
+    async def _stay(self, client: aiomqtt.Client, seconds: float | None) -> None:
+        """Until the connection is lost (MqttError) or the time is up."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                # nothing is ever queued here; the iterator raises when the connection is lost
+                async for _ in client.messages:
+                    pass
+
+    async def _subscribe(self, client: aiomqtt.Client, filters: Sequence[str]) -> dict[str, str]:
+        """Subscribe; the filters that the broker refuses. MQTT 3.1.1 has one code for all reasons."""
+        if not filters:
+            return {}
+        granted = await client.subscribe([(name, self._wiring.broker.qos) for name in filters])
+        failed = [code >= 0x80 if isinstance(code, int) else code.is_failure for code in granted]
+        return {name: "refused" for name, refused in zip(filters, failed, strict=True) if refused}
 
     def _read_in_batches(self, paho: Paho) -> None:
         loop = asyncio.get_running_loop()
@@ -155,9 +206,15 @@ class AiomqttConnection:
 
     def _on_message(self, _client: Paho, _userdata: object, message: MQTTMessage) -> None:
         self._received += 1
-        self._wiring.on_message(message.topic, bytes(message.payload))
+        if not self._reading:
+            return
+        self._delivered.append(message.mid if message.qos else 0)
+        # not `message.topic`, which raises on a topic that is not UTF-8: the decoder refuses that, the line stays
+        self._wiring.on_message(message._topic.decode(errors="replace"), bytes(message.payload))
+        if not self._wiring.manual_ack:
+            self.acknowledge(1)
 
     def _on_publish(
         self, _client: Paho, _userdata: object, packet_id: int, _reason: ReasonCode, _properties: Properties
     ) -> None:
-        self._wiring.on_sent(packet_id)
+        self._wiring.on_sent(packet_id, "")

@@ -8,66 +8,17 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Callable, Coroutine
-from contextlib import asynccontextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import pytest
+from mqtt_clients import LIBRARIES, Client, each_broker, each_library, need_mosquitto, play, running
 from waiting import PATIENCE_S, until
 
 from watchkeeper.benchmarks.load import connect_packet, publish_packet
 from watchkeeper.config.schema import Broker
-from watchkeeper.daemon.demo.broker import SBIN, BrokerKind, EmbeddedBroker, free_port
+from watchkeeper.daemon.demo.broker import BrokerKind, EmbeddedBroker, free_port
 from watchkeeper.streams.mqtt.transport import Will, make_transport
-
-LIBRARIES = ("aiomqtt", "gmqtt")
-
-need_mosquitto = pytest.mark.skipif(
-    not (shutil.which("mosquitto") or shutil.which("mosquitto", path=SBIN)), reason="mosquitto is not installed"
-)
-each_library = pytest.mark.parametrize("library", LIBRARIES)
-each_broker = pytest.mark.parametrize("kind", [pytest.param("mosquitto", marks=need_mosquitto), "nats"])
-Scene = Callable[[], Coroutine[Any, Any, None]]
-
-
-def play(scene: Scene) -> None:
-    """Run a test's coroutine; nothing in it may take longer than a slow machine needs."""
-    asyncio.run(asyncio.wait_for(scene(), 3 * PATIENCE_S))
-
-
-class Client:
-    """A transport with an inbox."""
-
-    def __init__(self, url: str, library: str, *filters: str, will: Will | None = None, **settings: Any) -> None:
-        self.inbox: asyncio.Queue[tuple[str, bytes]] = asyncio.Queue()
-        self.up = asyncio.Event()
-        self.down = asyncio.Event()
-        settings = {"client_id": "client", "reconnect_min_s": 0.05, "reconnect_max_s": 0.2} | settings
-        self.transport = make_transport(
-            Broker(url=url, transport=library, **settings),
-            subscribe=filters,
-            on_message=lambda topic, payload: self.inbox.put_nowait((topic, payload)),
-            on_connect=self.up.set,
-            on_disconnect=self.down.set,
-            will=will,
-        )
-
-    async def next(self) -> tuple[str, bytes]:
-        return await asyncio.wait_for(self.inbox.get(), PATIENCE_S)
-
-
-@asynccontextmanager
-async def running(client: Client, *, connected: bool = True) -> AsyncIterator[Client]:
-    task = asyncio.create_task(client.transport.run())
-    try:
-        if connected:
-            await asyncio.wait_for(client.up.wait(), PATIENCE_S)
-        yield client
-    finally:
-        task.cancel()
-        with suppress(asyncio.CancelledError):
-            await task
 
 
 @each_broker
@@ -307,23 +258,6 @@ def test_tls_checks_the_broker_and_carries_a_burst(library: str, tmp_path: Path)
 
 
 @each_library
-def test_a_refused_subscription_is_not_a_connection(library: str) -> None:
-    rights = (
-        'authorization { users: [{ user: "u", password: "p", permissions: { subscribe: { deny: ["secret.>"] } } }] }'
-    )
-
-    async def scene() -> None:
-        async with EmbeddedBroker(kind="nats", settings=[rights]) as broker:
-            client = Client(broker.url, library, "secret/a", username="u", password="p")
-            async with running(client, connected=False):
-                await until(lambda: client.transport.last_error)
-                assert not client.up.is_set()
-            assert client.transport.last_error == "subscription refused: secret/a"
-
-    play(scene)
-
-
-@each_library
 def test_a_broker_that_never_answers_is_given_up_and_left(library: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in LIBRARIES:
         monkeypatch.setattr(f"watchkeeper.streams.mqtt.{name}.ANSWER_TIMEOUT_S", 0.1)
@@ -362,3 +296,14 @@ def test_the_brokers_receive_maximum_is_respected(library: str) -> None:
             assert client.transport.reconnects == 0
 
     play(scene)
+
+
+def test_a_broker_that_knows_only_the_older_version_is_found_out_and_said(caplog: pytest.LogCaptureFixture) -> None:
+    async def scene() -> None:
+        async with EmbeddedBroker(kind="nats") as broker, running(Client(broker.url, "mqtt5", "t")) as client:
+            assert await client.transport.publish("t", b"1")
+            assert await client.next() == ("t", b"1")
+            assert client.transport.reconnects == 0
+
+    play(scene)
+    assert [record.message for record in caplog.records].count("falling back to MQTT 3.1.1") == 1
