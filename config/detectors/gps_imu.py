@@ -61,6 +61,17 @@ class GpsImu(Section, frozen=True):
             live=True,
         ),
     ] = 27.0
+    lasting_m: Annotated[
+        float,
+        about(
+            "m",
+            "a position that was displaced by this much without a reason stays an alarm until it comes back; more than "
+            "the few metres that a receiver shifts by itself after an outage or a change of satellites",
+            ge=1,
+            le=100_000,
+            live=True,
+        ),
+    ] = 8.0
     gps_delay_s: Annotated[
         float,
         about("s", "how old a fix is at its time stamp; 0.1 to 0.3 on common receivers", ge=0, le=0.45, live=True),

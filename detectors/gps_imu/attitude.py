@@ -12,7 +12,7 @@ import math
 
 from watchkeeper.detectors.gps_imu.constants import BIAS_GAIN, FIT_MIN, FIT_NOISE, FIT_S, SPAN_S
 from watchkeeper.detectors.gps_imu.state import Vehicle, Work
-from watchkeeper.detectors.gps_imu.wahba import best_rotation
+from watchkeeper.detectors.kernels.wahba import best_rotation
 from watchkeeper.streams.batch import F8
 from watchkeeper.streams.geo import GRAVITY_MS2
 from watchkeeper.streams.kernels import njit

@@ -266,6 +266,33 @@ SURE_POSITION = 15.0
 POSITION_PATIENCE = 3.0
 # After a failed recovery the GPS must agree with itself for this long. Chosen.
 RETRY_S = 5.0
+# Displacement of the position (displacement.py).
+
+# Memory of what the position has moved by without a reason, while nothing is suspicious. Chosen: as long as a drift of
+# 1 m/s takes to be found on the planes of the flights, and no longer, because a healthy receiver strays too.
+SHIFT_S = 15.0
+# A displacement counts if it is so many times what this receiver's position and velocity part by once in half a minute,
+# or, after a freeze, so many standard deviations of the filter's own position. Chosen.
+AWAY_LEVELS = 3.0
+AWAY_SIGMA = 3.0
+# A displacement counts from so many times `warmup_s` of good data on. Chosen: one of the flights finds its altitude in
+# the first half minute, by 100 m.
+KNOWN = 2.0
+# A position is back when it is within this part of the displacement of where it was, or this near, m, and position and
+# velocity have agreed for so long. Chosen: less than half way, and the 2 to 4 m by which the flights' displacements are
+# measured wrong.
+RETURN_PART = 0.4
+RETURN_M = 5.0
+RETURN_S = 1.0
+# How long a displacement is remembered that may have been the IMU's error. Chosen: the length of a spoofing that a
+# flight sees the end of.
+PULL_S = 600.0
+# Time in motion under a repeated fix after which only a fix that differs ends the verdict. Chosen: longer than a
+# parked vehicle shakes when somebody touches it.
+FROZEN_S = 5.0
+# Rest under a repeated fix that ends a verdict otherwise. Chosen: longer than a pause between two movements; a parked
+# vehicle's fix may repeat for ever.
+STILL_S = 60.0
 # Tilt and yaw uncertainty after the position was given up and taken from the GPS again, rad. Chosen.
 TILT_AGAIN = 0.05
 YAW_AGAIN = 0.2
@@ -292,3 +319,32 @@ HIGH_QUANTILE = 0.99
 HIGH_SIGMA = 2.326
 # Least distance of the two quantiles. Chosen so that a fleet without variety does not make a sigma out of rounding.
 SPREAD_MIN = 1e-3
+
+# A vehicle without a score, or a stream without a sample, for so long is not judged (coverage.py). Chosen: as long as
+# an alarm bridges a gap in its evidence.
+FRESH_S = 15.0
+
+# What cannot be as configured (doubts.py).
+
+# The mean size of the specific force on anything that is not in free fall or in a centrifuge lies between these, m/s2.
+# Chosen: accelerations in g are at 1, in ft/s2 at 32, without gravity below 3; a brisk flight had 20 for 20 s.
+FORCE_LOW = 5.0
+FORCE_HIGH = 25.0
+# The mean is taken over this long, and must be out of range for this long. Chosen: longer than a parabola or a pull-up.
+FORCE_MEAN_S = 5.0
+FORCE_RUN_S = 15.0
+# Memory of the comparison of GPS and IMU, and the spans (with their weights) that it needs. Chosen: a gyro bias of
+# 0.02 rad/s turns the frame by a quarter of a radian in it.
+DOUBT_S = 12.0
+DOUBT_SPANS = 6.0
+# A pause in either stream beyond this starts the comparison again. Chosen.
+DOUBT_PAUSE_S = 3.0
+# A misfit below this is one of noise; from here on it is none. Chosen, see docs/coverage.md for what flights show.
+DOUBT_FIT = 0.05
+# One hypothesis is better than another when its misfit is less than this part of the other's, or when the difference is
+# more than this part of what it can be. Chosen.
+DOUBT_CLEAR = 0.4
+# Horizontal velocity changes that axes can be judged by, as a leaky sum of squares, (m/s)^2. Chosen.
+DOUBT_MOTION = 6.0
+# Spans in a row that must say the same. Chosen.
+DOUBT_RUN = 5

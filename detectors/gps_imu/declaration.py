@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Annotated, Any
 
@@ -9,6 +10,7 @@ from msgspec import defstruct
 
 from watchkeeper.config.detectors.gps_imu import GpsImu
 from watchkeeper.detectors.declaration import AlarmKind, Declaration, Facts, Gauge, fact, listed, simulated
+from watchkeeper.detectors.gps_imu.constants import VERTICAL_POSITION
 from watchkeeper.detectors.gps_imu.state import CHANNELS
 from watchkeeper.streams.messages import Kind
 
@@ -45,7 +47,11 @@ _MEANING: dict[str, tuple[str, str]] = {
 CAUSES: dict[str, str] = {channel: _MEANING[channel][0] for channel in CHANNELS} | {
     "model": "the online model of the fleet has hardly ever seen such a combination",
     "recovering": "nothing is wrong at this fix, but the verdict has not been taken back yet",
+    "not_reestablished": "the position moved away without a reason and has not come back since",
 }
+# The displacement of a position that is not re-established, by axis; and since when.
+DISPLACED = ("displaced_north_m", "displaced_east_m", "displaced_down_m")
+SINCE = "displaced_since_t"
 
 ResidualFacts: type[Facts] = defstruct(  # type: ignore[assignment]
     "ResidualFacts",
@@ -53,7 +59,12 @@ ResidualFacts: type[Facts] = defstruct(  # type: ignore[assignment]
         (f"{channel}_sigma", Annotated[float | None, fact("sigma", f"distance of the channel `{channel}`")], None)
         for channel in CHANNELS
     ]
-    + [("model_sigma", Annotated[float | None, fact("sigma", "how unusual the online model finds it")], None)],
+    + [("model_sigma", Annotated[float | None, fact("sigma", "how unusual the online model finds it")], None)]
+    + [
+        (name, Annotated[float | None, fact("m", "how far the position moved away; null when it is established")], None)
+        for name in DISPLACED
+    ]
+    + [(SINCE, Annotated[float | None, fact("s", "event time since when it is not re-established")], None)],
     bases=(Facts,),
     frozen=True,
     kw_only=True,
@@ -66,10 +77,23 @@ ResidualFacts: type[Facts] = defstruct(  # type: ignore[assignment]
 def _say(subjects: Sequence[str], facts: Any) -> str:
     named = [cause for cause in facts.causes if cause in _MEANING]
     named.sort(key=lambda cause: -(getattr(facts, f"{cause}_sigma") or 0.0))
+    if facts.displaced_since_t is not None:
+        return _say_displaced(subjects, facts, bool(named))
     if not named:
         return f"GPS and IMU of {listed(subjects)} disagree; they are being compared until they agree again."
     words = listed([_MEANING[cause][1] for cause in named[:3]])
     return f"GPS and IMU of {listed(subjects)} disagree: {words}."
+
+
+def _say_displaced(subjects: Sequence[str], facts: Any, more: bool) -> str:
+    north, east, down = (getattr(facts, name) or 0.0 for name in DISPLACED)
+    across = math.hypot(north, east)
+    course = math.degrees(math.atan2(east, north)) % 360.0
+    way = f"{across:,.0f} m towards {course:03.0f} degrees"
+    if abs(down) > VERTICAL_POSITION * across:
+        way = f"{abs(down):,.0f} m {'down' if down > 0.0 else 'up'}"
+    now = "GPS and IMU disagree again" if more else "GPS and IMU agree since"
+    return f"The GPS position of {listed(subjects)} moved {way} and is not re-established; {now}."
 
 
 DECLARATION = Declaration(
@@ -77,6 +101,7 @@ DECLARATION = Declaration(
     help="vehicles whose GPS contradicts their IMU: spoofed, jammed or failing sensors",
     settings=GpsImu,
     subjects="vehicle",
+    state_version=3,
     kinds=(
         AlarmKind(
             name="gps_imu",
@@ -85,13 +110,16 @@ DECLARATION = Declaration(
             say=_say,
             needs=((Kind.GPS,), (Kind.IMU,)),
             causes=CAUSES,
+            accepts=("not_reestablished",),
             threshold=lambda settings: float(settings.threshold),
         ),
     ),
     gauges=(
         Gauge(name="vehicles", help="Vehicles whose GPS and IMU disagree now, before debouncing"),
+        Gauge(name="displaced", help="Vehicles whose position moved away and is not re-established"),
         Gauge(name="fixes", help="GPS fixes judged in the last tick"),
         Gauge(name="model_epochs", help="Epochs that the fleet's model has learned from", counter=True),
     ),
     scenario=simulated("demo", 80),
+    scratch=("_work", "_space"),
 )

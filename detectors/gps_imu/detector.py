@@ -19,20 +19,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from watchkeeper.config.schema import Config
-from watchkeeper.detectors.base import Evidence, Window, full
+from watchkeeper.detectors.base import Evidence, Window, full, next_after
 from watchkeeper.detectors.declaration import Declaration
 from watchkeeper.detectors.fleet.fleet import Fleet, Samples
-from watchkeeper.detectors.gps_imu.constants import WEIGHT
-from watchkeeper.detectors.gps_imu.declaration import DECLARATION
+from watchkeeper.detectors.gps_imu.constants import FRESH_S, WEIGHT
+from watchkeeper.detectors.gps_imu.coverage import codes_of, reopen, words_of
+from watchkeeper.detectors.gps_imu.declaration import DECLARATION, DISPLACED, SINCE
+from watchkeeper.detectors.gps_imu.displacement import forget_displacement
+from watchkeeper.detectors.gps_imu.doubts import Doubt, Space, look
 from watchkeeper.detectors.gps_imu.fleet_model import ResidualModel
-from watchkeeper.detectors.gps_imu.kernel import Rows, run
+from watchkeeper.detectors.gps_imu.kernel import Judged, Rows, blank_judged, run
 from watchkeeper.detectors.gps_imu.state import CHANNELS, SCALED, Settings, Vehicle, Work
 from watchkeeper.detectors.kernels.records import blank
-from watchkeeper.streams.batch import F8, I4, I8
+from watchkeeper.streams.batch import F8, I4, I8, U1
 from watchkeeper.streams.messages import FIELDS, Kind
 
-MODEL, RECOVERING = len(CHANNELS), len(CHANNELS) + 1
-CAUSES = (*CHANNELS, "model", "recovering")
+MODEL, RECOVERING, AWAY = range(len(CHANNELS), len(CHANNELS) + 3)
+CAUSES = (*CHANNELS, "model", "recovering", "not_reestablished")
 NUMBERS = tuple(f"{channel}_sigma" for channel in CHANNELS)
 
 
@@ -45,11 +48,15 @@ class GpsImu:
         self._fleet = fleet
         self._table: NDArray[Any] = blank(Vehicle, fleet.capacity)
         self._work: NDArray[Any] = blank(Work, 1)
+        # whether what each vehicle sends can be what it should be, and when it last had a score
+        self._doubts: NDArray[Any] = blank(Doubt, fleet.capacity)
+        self._space = Space(np.zeros((3, 3)), np.zeros((4, 4)), np.zeros((4, 4)), np.zeros(4))
+        self._judged_t: F8 = np.full(fleet.capacity, -np.inf)
         # for the model's choice of epochs: when it last saw a vehicle, and a number that depends on the name alone
         self._seen_t: F8 = np.full(fleet.capacity, -np.inf)
         self._key: I8 = np.zeros(fleet.capacity, np.int64)
         self._model: ResidualModel | None = None
-        self._judged = self._anomalous = 0
+        self._judged = self._anomalous = self._displaced = 0
         self.retune(config)
 
     def retune(self, config: Config) -> None:
@@ -69,7 +76,7 @@ class GpsImu:
             position_std_m=cfg.position_std_m,
             velocity_std_mps=cfg.velocity_std_mps, timing_std_s=cfg.timing_std_s, gyro_noise=cfg.gyro_noise,
             accel_noise=cfg.accel_noise, gyro_walk=cfg.gyro_walk, accel_walk=cfg.accel_walk, warmup_s=cfg.warmup_s,
-            recover_s=cfg.recover_s, imu_gap_s=cfg.imu_gap_s,
+            recover_s=cfg.recover_s, lasting_m=cfg.lasting_m, imu_gap_s=cfg.imu_gap_s,
             ahrs=cfg.attitude == "ahrs", enu=config.frames.local == "enu",
             body_sign=-1.0 if config.frames.body == "flu" else 1.0,
         )  # fmt: skip
@@ -81,18 +88,20 @@ class GpsImu:
             return []
         imu = _rows(window.samples.get(Kind.IMU), Kind.IMU)
         gps = _rows(window.samples.get(Kind.GPS), Kind.GPS)
-        fixes = len(gps.t)
-        score, sigma = np.empty(fixes), np.zeros((fixes, len(CHANNELS)))
-        run(self._table, self._work, self._settings, imu, gps, score, sigma)
-        rows = np.flatnonzero(np.isfinite(score))
+        judged = blank_judged(len(gps.t))
+        run(self._table, self._work, self._settings, imu, gps, judged)
+        look(self._doubts, self._settings, self._space, imu, gps)
+        rows = np.flatnonzero(np.isfinite(judged.score))
+        self._judged_t[gps.slot[rows]] = gps.t[rows]
         self._judged = len(rows)
-        self._anomalous = len(np.unique(gps.slot[score >= self._config.threshold]))
+        self._anomalous = len(np.unique(gps.slot[judged.score >= self._config.threshold]))
+        self._displaced = int((self._table["away_t"][: self._fleet.high] > 0.0).sum())
         if not len(rows):
             return []
-        return [self._evidence(gps.slot[rows], gps.t[rows], score[rows], sigma[rows])]
+        return [self._evidence(gps.slot[rows], gps.t[rows], judged.at(rows))]
 
-    def _evidence(self, slot: I4, t: F8, score: F8, sigma: F8) -> Evidence:
-        cfg = self._config
+    def _evidence(self, slot: I4, t: F8, judged: Judged) -> Evidence:
+        cfg, score, sigma = self._config, judged.score, judged.sigma
         bits = ((sigma >= cfg.threshold) << np.arange(len(CHANNELS))).sum(axis=1)
         unusual = full(len(t), np.nan)
         if self._model is not None:
@@ -103,7 +112,11 @@ class GpsImu:
         unnamed = (score >= cfg.threshold) & (bits == 0)
         together = unnamed & (sigma.max(axis=1) >= 0.8 * cfg.threshold)
         bits = np.where(together, 1 << sigma.argmax(axis=1), bits)
-        bits = np.where(unnamed & ~together, 1 << RECOVERING, bits)
+        displaced = judged.away_t > 0.0
+        bits = np.where(unnamed & ~together & ~displaced, 1 << RECOVERING, bits)
+        bits |= displaced.astype(np.int64) << AWAY
+        away = {name: np.where(displaced, judged.away[:, k], np.nan) for k, name in enumerate(DISPLACED)}
+        away[SINCE] = np.where(displaced, judged.away_t, np.nan)
         ratio = score / cfg.threshold
         return Evidence(
             "gps_imu",
@@ -113,9 +126,10 @@ class GpsImu:
             score=score,
             threshold=full(len(t), cfg.threshold),
             severity=((ratio >= cfg.caution_ratio).astype(np.uint8) + (ratio >= cfg.warning_ratio)).astype(np.uint8),
-            numbers=dict(zip(NUMBERS, sigma.T, strict=True)) | {"model_sigma": unusual},
+            numbers=dict(zip(NUMBERS, sigma.T, strict=True)) | {"model_sigma": unusual} | away,
             causes=CAUSES,
             cause_bits=bits,
+            taken_as_normal=judged.taken,
         )
 
     def _ask_model(self, model: ResidualModel, slot: I4, t: F8, score: F8, sigma: F8, unusual: F8) -> None:
@@ -140,42 +154,78 @@ class GpsImu:
         for row in chosen[np.lexsort((key[chosen], t[chosen]))].tolist():
             unusual[row] = model.judge(sigma[row, :SCALED].tolist(), learn=bool(learn[row]))
 
+    def coverage(self, t: float) -> U1:
+        """Whom it judges, and why not the others."""
+        codes = codes_of(self._fleet, self._table, self._doubts, self._judged_t, t)
+        reopen(self._doubts, codes)
+        return codes
+
+    def explain(self, slot: int) -> str:
+        """What was seen of one vehicle."""
+        return words_of(self._fleet, self._doubts, slot)
+
+    def quiet_until(self, t: float) -> float:
+        """Without samples only coverage changes: when the last fix that was judged, or a stream, is no longer fresh."""
+        n = self._fleet.high
+        heard_t = (self._judged_t[:n], *self._fleet.last_t[[Kind.GPS, Kind.IMU], :n])
+        return min(next_after(times + FRESH_S, t) for times in heard_t)
+
     def forget(self, slots: I4) -> None:
         """Clear the state of these slots; the model keeps what it learned from them."""
         self._table[slots] = blank(Vehicle, 1)
+        self._doubts[slots] = blank(Doubt, 1)
+        self._judged_t[slots] = -np.inf
         self._seen_t[slots] = -np.inf
         self._key[slots] = 0
 
+    def accept(self, slot: int) -> bool:
+        """Take a vehicle's displaced position as established; False when it is not displaced."""
+        row = self._table[slot]
+        if row["away_t"] == 0.0:
+            return False
+        forget_displacement(row)
+        row["taken"] = 0
+        return True
+
     def gauges(self) -> dict[str, float]:
-        """Vehicles over the threshold, fixes judged in the last step, epochs that the model has learned."""
+        """Vehicles over the threshold, those displaced, fixes judged in the last step, epochs learned by the model."""
         return {
             "vehicles": float(self._anomalous),
+            "displaced": float(self._displaced),
             "fixes": float(self._judged),
             "model_epochs": float(self._model.learned if self._model else 0),
         }
 
     def snapshot(self) -> dict[str, Any]:
         """The records of the vehicles that send GPS or IMU, and the model."""
-        used = self._table[: self._fleet.high]
-        rows = np.flatnonzero((used["imu_t"] != 0.0) | (used["fix_t"] != 0.0)).astype(np.int32)
+        n = self._fleet.high
+        used = self._table[:n]
+        heard = self._fleet.count[[Kind.GPS, Kind.IMU], :n].any(axis=0)
+        rows = np.flatnonzero(heard | (used["imu_t"] != 0.0) | (used["fix_t"] != 0.0)).astype(np.int32)
         return {
             "rows": rows,
             "table": self._table[rows],
+            "doubts": self._doubts[rows],
+            "judged_t": self._judged_t[rows],
             "seen_t": self._seen_t[rows],
             "key": self._key[rows],
-            "model": self._model.dump() if self._model else b"",
+            "model": self._model.snapshot() if self._model else None,
+            "figures": [self._judged, self._anomalous, self._displaced],
         }
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Take over a snapshot, unless an older version wrote it."""
+        """Take over a snapshot. ValueError: of another version."""
         if state["table"].dtype != self._table.dtype:
-            return
+            raise ValueError("records of another layout")
         rows = state["rows"]
         self._table[rows] = state["table"]
+        self._doubts[rows] = state["doubts"]
+        self._judged_t[rows] = state["judged_t"]
         self._seen_t[rows] = state["seen_t"]
         self._key[rows] = state["key"]
         if self._model and state["model"]:
-            self._model.load(state["model"])
+            self._model.restore(state["model"])
+        self._judged, self._anomalous, self._displaced = state["figures"]
 
 
 def name_key(name: str) -> int:

@@ -16,6 +16,7 @@ from watchkeeper.detectors.gps_imu.channels import (
     steps,
 )
 from watchkeeper.detectors.gps_imu.constants import DELAY_PRIOR, GATE, OUTAGE_S, SETTLE_S, SOFT
+from watchkeeper.detectors.gps_imu.displacement import add_shift, look_after_outage, note_left
 from watchkeeper.detectors.gps_imu.eskf import POS, VEL, observe, settle
 from watchkeeper.detectors.gps_imu.imu_bins import consume, move_covariance
 from watchkeeper.detectors.gps_imu.read import has_changed, hold_course, read_fix, remember
@@ -59,7 +60,10 @@ def take_gps(row: Vehicle, par: Settings, work: Work, t: float, data: F8, i: int
     dt = t - row.fix_t
     expect(row)
     if row.placed == 0 or (dt > OUTAGE_S and row.latched == 0):
+        if row.placed == 1:
+            look_after_outage(row, fix)
         place(row, fix, par)
+        row.shift[:] = 0.0
         remember(row, work, data, i, t)
         return math.nan
     lag, span = horizon - row.horizon, row.epoch_s
@@ -99,7 +103,7 @@ def take_gps(row: Vehicle, par: Settings, work: Work, t: float, data: F8, i: int
     force_and_turn(row, work, span, dt, healthy)
     fix_timing(row, par, work, dt)
     sigma[ACCURACY] = par.weight[ACCURACY] * par.threshold * lost_accuracy(row, data, i, dt, healthy)
-    score = scale_channels(row, par, work, sigma, changed, moving)
+    score = scale_channels(row, par, work, sigma, changed, moving, dt)
     if not math.isfinite(score):
         relevel(row)  # an IMU at the end of its range can drive the filter out of its own
         return math.nan
@@ -109,7 +113,11 @@ def take_gps(row: Vehicle, par: Settings, work: Work, t: float, data: F8, i: int
             learn_delay(row, par, work, span)
             learn_lead(row, span)
     calibrate(row, par, score, max(sigma[JUMP], sigma[JUMP_VELOCITY]), moving)
+    add_shift(row, par, work, sigma, dt)
+    for k in range(3):
+        work.before[k] = row.pos[k]
     _update(row, par, work, sigma)
+    note_left(row, work, work.before)
     if row.phase == ALIGNING and score < suspicion_level(row, par):
         seek_attitude(row, work, par, span)
     remember(row, work, data, i, t)

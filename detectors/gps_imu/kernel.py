@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import numpy as np
 from numpy.typing import NDArray
 
 from watchkeeper.detectors.gps_imu.fix import take_gps
 from watchkeeper.detectors.gps_imu.imu_bins import take_imu
-from watchkeeper.detectors.gps_imu.state import Settings
-from watchkeeper.streams.batch import F8, I4
+from watchkeeper.detectors.gps_imu.state import CHANNELS, Settings
+from watchkeeper.streams.batch import F8, I4, I8, Bool
 from watchkeeper.streams.kernels import njit
 
 
@@ -25,9 +26,34 @@ class Rows(NamedTuple):
     data: F8
 
 
+class Judged(NamedTuple):
+    """What is said of each fix: score (NaN: nothing to judge), sigma by [fix, channel], and the vehicle's displacement.
+
+    `away` is by [fix, axis], m north, east and down; `away_t` since when (0: the position is established); `taken`
+    whether the last verdict ended because the GPS was taken as true.
+    """
+
+    score: F8
+    sigma: F8
+    away: F8
+    away_t: F8
+    taken: Bool
+
+    def at(self, rows: I8) -> Judged:
+        """Some of the fixes."""
+        return Judged(self.score[rows], self.sigma[rows], self.away[rows], self.away_t[rows], self.taken[rows])
+
+
+def blank_judged(fixes: int) -> Judged:
+    """Room for the judgement of so many fixes."""
+    return Judged(
+        np.empty(fixes), np.zeros((fixes, len(CHANNELS))), np.empty((fixes, 3)), np.empty(fixes), np.empty(fixes, bool)
+    )
+
+
 @njit(cache=True)
-def run(table: NDArray[Any], work: NDArray[Any], par: Settings, imu: Rows, gps: Rows, score: F8, sigma: F8) -> None:
-    """Fill score[g] and sigma[g, channel] for every GPS row g; NaN: nothing to judge."""
+def run(table: NDArray[Any], work: NDArray[Any], par: Settings, imu: Rows, gps: Rows, judged: Judged) -> None:
+    """Judge every GPS row."""
     imu_slot, imu_t, gps_slot, gps_t = imu.slot, imu.t, gps.slot, gps.t
     i = g = 0
     while i < imu_t.size or g < gps_t.size:
@@ -41,7 +67,11 @@ def run(table: NDArray[Any], work: NDArray[Any], par: Settings, imu: Rows, gps: 
                 take_imu(row, par, work[0], imu_t[i], imu.data, i)
                 i += 1
             elif with_gps:
-                score[g] = take_gps(row, par, work[0], gps_t[g], gps.data, g, sigma[g])
+                judged.score[g] = take_gps(row, par, work[0], gps_t[g], gps.data, g, judged.sigma[g])
+                for k in range(3):
+                    judged.away[g, k] = row.away[k]
+                judged.away_t[g] = row.away_t
+                judged.taken[g] = row.taken == 1
                 g += 1
             else:
                 break

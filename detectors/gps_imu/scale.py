@@ -22,10 +22,12 @@ from watchkeeper.detectors.gps_imu.constants import (
     EARLY,
     FREEZE_EPOCHS,
     FREEZE_SEEN_MAX,
+    FROZEN_S,
     LEVEL_FIRST,
     LEVEL_MAX,
     LEVEL_MIN,
     LEVEL_STEP,
+    STILL_S,
     STUCK_NOISY,
     STUCK_S,
     USUAL_AGAIN,
@@ -42,6 +44,7 @@ from watchkeeper.detectors.gps_imu.state import (
     MOVING,
     REST,
     SCALED,
+    STOOD_GPS,
     STUCK,
     TRACKING,
     Settings,
@@ -69,7 +72,7 @@ def expect(row: Vehicle) -> None:
 
 
 @njit(cache=True)
-def scale_channels(row: Vehicle, par: Settings, work: Work, sigma: F8, changed: bool, moving: bool) -> float:
+def scale_channels(row: Vehicle, par: Settings, work: Work, sigma: F8, changed: bool, moving: bool, dt: float) -> float:
     """Fill `sigma` for all channels and return the fused score."""
     level = row.usual_score[MOVING if moving else REST]
     unit = par.nominal_sigma / level
@@ -81,7 +84,13 @@ def scale_channels(row: Vehicle, par: Settings, work: Work, sigma: F8, changed: 
     seen = 1.0 + row.freeze_seen
     in_use = moving or row.vibration > ACTIVE_VIBRATION
     frozen = par.threshold * row.freeze_run / (FREEZE_EPOCHS * seen)
-    sigma[FREEZE] = par.weight[FREEZE] * frozen if in_use else 0.0
+    # not by its speed, which is only what the filter thinks without fixes
+    pushed = row.accel > ACTIVE_ACCEL
+    row.still_s = 0.0 if pushed or changed or row.vibration > ACTIVE_VIBRATION else row.still_s + dt
+    row.frozen_s = 0.0 if changed else row.frozen_s + (dt if pushed and row.latched == 1 else 0.0)
+    # once found, a freeze goes on when the vehicle pauses; for good if it has really moved under the same fix
+    goes_on = row.latched == 1 and row.stood & STOOD_GPS != 0 and (row.still_s < STILL_S or row.frozen_s >= FROZEN_S)
+    sigma[FREEZE] = par.weight[FREEZE] * frozen if in_use or goes_on else 0.0
     # a simulator without noise repeats both sensors at rest: only an IMU that stands still under a moving GPS is stuck
     stuck = changed and row.imu_varied > STUCK_NOISY
     sigma[STUCK] = par.weight[STUCK] * par.threshold * row.stuck_s / STUCK_S if stuck else 0.0

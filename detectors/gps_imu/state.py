@@ -36,6 +36,7 @@ CHANNELS = (
     FREEZE, STUCK,
 ) = range(21)  # fmt: skip
 INSTANT, SCALED = 2, 18
+STOOD_GPS, STOOD_IMU = 1, 2
 # What a vehicle is doing; each has its own calibration, because a vehicle at rest shows less than it will in flight.
 REST, MOVING = 0, 1
 
@@ -176,6 +177,33 @@ class Vehicle:
     """Channels that were over the threshold since the latch, one bit each."""
     tried: int
     """Attempts at recovery since the latch."""
+    latched_t: float
+    """When the present verdict was latched, or the last one."""
+    stood: int
+    """Which sensors stood still since the latch: STOOD_GPS, STOOD_IMU."""
+    taken: int
+    """1 if the last verdict ended because the GPS was taken as true, without being explained."""
+    frozen_s: float
+    """Time in motion under a fix that repeats itself, while the verdict is latched."""
+    still_s: float
+    """Time that the vehicle has been at rest under it."""
+    # how far the position is displaced: see displacement.py
+    shift: Vector
+    """Leaky sum of what the position has moved by, from fix to fix, without a reason that the filter knows, m."""
+    left: Vector
+    """How far the last fix was from the filter after its update, m."""
+    away: Vector
+    """Where the believed position is, seen from the one that was established; zero when it is established."""
+    away_t: float
+    """Since when; 0 when it is established."""
+    pulled: Vector
+    """What the position was pulled by, unless the IMU was wrong: never said, but a return from it is known as one."""
+    pulled_s: float
+    """For how long that has been so."""
+    jumped_away: int
+    """1 if the GPS's position contradicted its own velocity since the latch."""
+    farthest: float
+    """Largest displacement since the latch, or since the position was last established, m."""
     mean_score: float
     """Leaky mean of the score."""
     good_s: float
@@ -215,6 +243,10 @@ class Work:
     """Velocity change since the last fix according to the IMU."""
     turned: float
     """Rotation about the vertical since the last fix according to the gyros, rad."""
+    before: Vector
+    """The filter's position before the fix was fused."""
+    total: Vector
+    """Where the fix is, seen from the last position that was established, m."""
 
 
 class Settings(NamedTuple):
@@ -237,6 +269,7 @@ class Settings(NamedTuple):
     accel_walk: float
     warmup_s: float
     recover_s: float
+    lasting_m: float
     imu_gap_s: float
     ahrs: bool
     enu: bool

@@ -27,6 +27,12 @@ from watchkeeper.detectors.gps_imu.constants import (
     UNKNOWN,
     YAW_AGAIN,
 )
+from watchkeeper.detectors.gps_imu.displacement import (
+    forget_displacement,
+    forget_pull,
+    has_returned,
+    keep_displacement,
+)
 from watchkeeper.detectors.gps_imu.eskf import ACC, ATT, GYR, POS, VEL
 from watchkeeper.detectors.gps_imu.scale import learn_from_mistake
 from watchkeeper.detectors.gps_imu.state import (
@@ -35,6 +41,8 @@ from watchkeeper.detectors.gps_imu.state import (
     DRIFT_VERTICAL,
     FREEZE,
     SCALED,
+    STOOD_GPS,
+    STOOD_IMU,
     STUCK,
     VELOCITY,
     VERTICAL,
@@ -63,25 +71,34 @@ def conclude(row: Vehicle, par: Settings, work: Work, sigma: F8, score: float, d
     row.mean_score += part * (min(score, MEAN_CLIP * par.threshold) - row.mean_score)
     if row.suspect_run >= LATCH_RUN and row.latched == 0:
         row.latched = 1
-        row.tried = row.blamed = 0
+        row.latched_t = row.fix_t
+        row.tried = row.blamed = row.stood = row.taken = 0
         row.calm_s = row.self_s = 0.0
     if row.latched == 1:
+        row.stood |= STOOD_GPS if sigma[FREEZE] >= par.threshold else 0
+        row.stood |= STOOD_IMU if sigma[STUCK] >= par.threshold else 0
         row.calm_s = row.calm_s + dt if row.mean_score < CALM_PART * par.threshold else 0.0
         consistent = sigma[AGAINST] < par.threshold and sigma[FREEZE] < par.threshold and sigma[STUCK] < par.threshold
         row.self_s = row.self_s + dt if consistent else 0.0
         if sigma[STUCK] >= par.threshold:
             row.tried = 1  # the attitude is lost: no use in keeping it when the IMU comes back
-        if row.calm_s >= CALM_S and _sure(row):
+        if has_returned(row, work):
+            _release(row, par, work)
+        elif row.calm_s >= CALM_S and _sure(row):
             row.latched = 0
-            learn_from_mistake(row)
+            if not keep_displacement(row, par, work):
+                learn_from_mistake(row)
         elif row.self_s >= _patience(row, par, warm):
+            if not keep_displacement(row, par, work) and row.stood == 0:
+                row.taken = 1
             _believe_gps(row, par, work.fix)
     elif not suspicious:
         row.good_s += dt
+        forget_pull(row, dt)
     _hold(row, par, sigma, work.ratio)
     if not warm:
         return math.nan
-    return max(score, LATCHED * par.threshold) if row.latched == 1 else score
+    return max(score, LATCHED * par.threshold) if row.latched == 1 or row.away_t > 0.0 else score
 
 
 @njit(cache=True)
@@ -119,15 +136,29 @@ def _patience(row: Vehicle, par: Settings, warm: bool) -> float:
 
 
 @njit(cache=True)
-def _believe_gps(row: Vehicle, par: Settings, fix: F8) -> None:
-    """Take position and velocity from the GPS; when that was not enough before, find the attitude again as well."""
-    cov = row.cov
+def _release(row: Vehicle, par: Settings, work: Work) -> None:
+    """The position is back where it was: go on from there."""
+    _begin_again(row)
+    place(row, work.fix, par)
+    row.latched = row.blamed = row.suspect_run = 0
+    forget_displacement(row)
+
+
+@njit(cache=True)
+def _begin_again(row: Vehicle) -> None:
+    """What added up while the filter coasted says nothing about the GPS that is believed now."""
     row.self_s = row.calm_s = 0.0
-    # what added up while the filter coasted says nothing about the GPS that is believed now
     row.drift[:] = 0.0
     row.along[:] = 0.0
     row.mean_score = 0.0
     row.held = 0
+
+
+@njit(cache=True)
+def _believe_gps(row: Vehicle, par: Settings, fix: F8) -> None:
+    """Take position and velocity from the GPS; when that was not enough before, find the attitude again as well."""
+    cov = row.cov
+    _begin_again(row)
     row.tried += 1
     if row.tried > 1:
         relevel(row)

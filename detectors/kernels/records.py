@@ -77,9 +77,8 @@ def _readable(rows: NDArray[Any]) -> NDArray[Any]:
     return rows.view(np.recarray) if numba.config.DISABLE_JIT else rows  # type: ignore[attr-defined]
 
 
-def take_over(rows: NDArray[Any], saved: NDArray[Any]) -> bool:
-    """Copy saved records into the first rows, unless they have another layout; whether that was done."""
-    if saved.dtype != rows.dtype:
-        return False
+def take_over(rows: NDArray[Any], saved: NDArray[Any]) -> None:
+    """Copy saved records into the first rows. ValueError when they have another layout, or are too many."""
+    if saved.dtype != rows.dtype or saved.shape[1:] != rows.shape[1:] or len(saved) > len(rows):
+        raise ValueError(f"saved records of another layout: {saved.shape} of {saved.dtype}")
     rows[: len(saved)] = saved
-    return True

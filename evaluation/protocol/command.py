@@ -59,7 +59,7 @@ def main(args: argparse.Namespace) -> int:
     if args.report and importlib.util.find_spec("matplotlib") is None:
         # before the work, not after it
         return fail('--report needs matplotlib: pip install "watchkeeper[plots]"')
-    if args.into and BEGIN not in args.into.read_text():
+    if args.into and BEGIN not in args.into.read_text("utf-8", "replace"):
         return fail(f"{args.into}: no line {BEGIN}")
     try:
         result = protocol(
@@ -67,7 +67,7 @@ def main(args: argparse.Namespace) -> int:
             repeats=args.repeats, features=args.features, profile=args.profile, search=not args.no_search,
             river=args.river, config=args.config, quiet=args.quiet,
         )  # fmt: skip
-    except (AttackError, ProtocolError, msgspec.ValidationError) as error:
+    except (AttackError, ProtocolError) as error:
         return fail(str(error))
     args.out.parent.mkdir(parents=True, exist_ok=True)
     args.out.write_bytes(msgspec.json.format(msgspec.json.encode(result), indent=1) + b"\n")

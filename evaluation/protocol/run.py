@@ -6,11 +6,12 @@ detector's score over its threshold at each GPS epoch, the epochs at which a str
 
 Variants must not influence each other. That is not assumed: `prove_independent` runs some of them alone. Time stamps
 may run ahead by a clock attack; a tick therefore waits longer here than live (`WAIT_S`), which changes when a tick
-runs, not what it sees.
+runs, not what it sees, and no sender's clock is corrected by the others'.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -22,12 +23,18 @@ from watchkeeper.detectors.alarms.events import CLEARED, RAISED
 from watchkeeper.detectors.base import Evidence, Window
 from watchkeeper.detectors.engine.pipeline import Pipeline
 from watchkeeper.detectors.engine.replay import events_of
+from watchkeeper.detectors.fleet.reasons import CODE_OF, words
 from watchkeeper.evaluation.protocol.feed import Variant, batches
 from watchkeeper.streams.batch import F8, I4, I8, Batch, Bool
 
 KINDS = ("gps_imu", "silence")
+# What became of flights at their end that were judged before it.
+ONCE_JUDGED = ("no_fix", "not_applicable")
+log = logging.getLogger(__name__)
 # How long a tick waits: the longest clock offset in the catalogue (2 s), a slice of input (1 s), and a margin.
 WAIT_S = 4.0
+# Flights are not a fleet: what one does to its time stamps says nothing about the others' clocks.
+ANY_CLOCK_S = 150.0
 # Passes the batches on, and may show how far it has come; told how many samples there will be at most.
 Through = Callable[[Iterator[Batch], int], Iterator[Batch]]
 
@@ -68,6 +75,7 @@ def run(
     refused = {key: n for key, n in pipeline.drops.items() if n}
     if any(reason in ("late", "time_jump", "fleet_full", "queue_full") for _, reason in refused):
         raise ProtocolError(f"the pipeline dropped samples that it should have seen: {refused}")
+    _warn_of_unjudged(pipeline, variants)
     traces = listener.traces(variants, pipeline.clock.tick_s)
     for event in events:
         if event.state == RAISED:
@@ -79,6 +87,20 @@ def run(
     return traces
 
 
+def _warn_of_unjudged(pipeline: Pipeline, variants: Sequence[Variant]) -> None:
+    """Say which clean flights the detector never judged: without alarms, and without a meaning."""
+    table = pipeline.guard.coverage
+    said: set[str] = set()
+    for i, variant in enumerate(variants):
+        slot = pipeline.fleet.slot_of.get(str(i))
+        if variant.injection is not None or slot is None or variant.flight.id in said:
+            continue
+        found = table.of(slot, final=True)["gps_imu"]
+        if not found["watched"] and found["reason"] not in ONCE_JUDGED:
+            said.add(variant.flight.id)
+            log.warning("flight %s is not judged by gps_imu: %s", variant.flight.id, words(CODE_OF[found["reason"]]))
+
+
 def _only(config: Config, vehicles: int) -> Config:
     """The configuration with the detectors that are judged and no others, and room for every variant."""
     sections = {
@@ -88,8 +110,9 @@ def _only(config: Config, vehicles: int) -> Config:
     return msgspec.structs.replace(
         config,
         detectors=config.detectors.replaced(sections),
-        time=msgspec.structs.replace(config.time, lateness_s=WAIT_S),
-        fleet=msgspec.structs.replace(config.fleet, max_vehicles=max(vehicles, 8), evict_idle_s=86_400.0),
+        time=msgspec.structs.replace(config.time, lateness_s=WAIT_S, clock_tolerance_s=ANY_CLOCK_S),
+        # an eighth more than there are: a fleet that is nearly full lets go of vehicles (detectors/fleet/crowd.py)
+        fleet=msgspec.structs.replace(config.fleet, max_vehicles=vehicles + vehicles // 8 + 8, evict_idle_s=86_400.0),
         limits=msgspec.structs.replace(config.limits, pending_samples=100_000_000),
         alarms=msgspec.structs.replace(config.alarms, max_active=max(4 * vehicles, 8)),
     )

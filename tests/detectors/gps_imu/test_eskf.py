@@ -22,8 +22,8 @@ from watchkeeper.detectors.gps_imu.eskf import (
     strapdown,
 )
 from watchkeeper.detectors.gps_imu.state import Vehicle, Work
-from watchkeeper.detectors.gps_imu.wahba import best_rotation
 from watchkeeper.detectors.kernels.records import blank
+from watchkeeper.detectors.kernels.wahba import best_rotation
 from watchkeeper.streams.geo import GRAVITY_MS2
 from watchkeeper.streams.kernels import njit
 

@@ -56,9 +56,11 @@ def test_saved_records_come_back_and_those_of_another_layout_do_not():
     _follow(tracks, 1)
     saved = decode_state(bytes(StateEncoder().encode({"rows": tracks[:2]})))["rows"]
     fresh = blank(Track, 3)
-    assert take_over(fresh, saved)
+    take_over(fresh, saved)
     assert fresh.tobytes() == tracks.tobytes()
-    assert not take_over(blank(Other, 3), saved)
+    for other in (blank(Other, 3), blank(Track, 1), blank(Track, (3, 2))):
+        with pytest.raises(ValueError, match="another layout"):
+            take_over(other, saved)
 
 
 def test_a_field_that_plain_python_could_not_reach_is_refused():

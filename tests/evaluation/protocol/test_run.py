@@ -15,7 +15,7 @@ from watchkeeper.daemon.cli import main as watchkeeper
 from watchkeeper.detectors.base import REGISTRY, Evidence, Window
 from watchkeeper.detectors.engine.pipeline import Pipeline
 from watchkeeper.evaluation.attacks.catalogue import catalogue, inject
-from watchkeeper.evaluation.attacks.flight import Flight, read_flights
+from watchkeeper.evaluation.attacks.flight import Flight, Stream, read_flights
 from watchkeeper.evaluation.protocol.baseline import WARMUP, innovations
 from watchkeeper.evaluation.protocol.baseline import traces as baseline_traces
 from watchkeeper.evaluation.protocol.cases import Clean, Judged, judged, plan, scores
@@ -89,6 +89,15 @@ def test_a_variant_scores_as_it_does_in_a_pipeline_of_its_own(flights):
         assert trace.ratio.tobytes() == alone.ratio.tobytes()
         during = [[a[:2] for a in x.alarms if a[1] <= injection.t_end] for x in (trace, alone)]
         assert during[0] == during[1] != []
+
+
+def test_many_flights_at_once_find_room_for_all_of_their_samples(flights):
+    """A fleet that is nearly full lets go of silent vehicles, and turns newcomers away that come once."""
+    short = simulated("quad-c", Recipe(3, 20)).from_zero()
+    late = replace(short, id="quad-d", gps=Stream(short.gps.t + 30.0, short.gps.data))
+    late = replace(late, imu=Stream(short.imu.t + 30.0, short.imu.data))
+    traces = run(DEFAULT, [Variant(flight) for flight in (*[short] * 40, *[late] * 40)])
+    assert [len(trace.t) for trace in traces] == [len(short.gps)] * 80
 
 
 def test_the_scores_are_those_of_the_pipeline(flights):

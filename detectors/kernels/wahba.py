@@ -1,7 +1,7 @@
 """Wahba's problem: the rotation that best turns one set of vectors onto another, by Davenport's q-method.
 
 Given `B`, the sum of outer products (target x source), finds the unit quaternion of the rotation R that maximises
-the sum of target . (R source). Pure arithmetic on 4 x 4 numbers; called by align.py once a second and vehicle
+the sum of target . (R source). Pure arithmetic on 4 x 4 numbers; called by gps_imu once a second and vehicle
 until its attitude is known.
 """
 

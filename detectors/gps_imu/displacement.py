@@ -1,0 +1,193 @@
+"""How far the GPS position has moved without a reason that its velocity or the IMU knows, and until when.
+
+From fix to fix the position moves by something else than the filter says. Over the last seconds this adds up to
+`shift`: a few metres on a healthy receiver, the whole bias on a spoofed one. While a verdict is latched nothing of it
+is forgotten, and it grows only as long as the GPS's own position and velocity contradict each other: what strays slowly
+after that is no part of it. When the filter takes the GPS as true in the end, the shift is kept as `away`: the position
+is not re-established until the fixes come back by as much. Called by fix.py and verdict.py for each fix; metres in
+north-east-down.
+"""
+
+from __future__ import annotations
+
+import math
+
+from watchkeeper.detectors.gps_imu.constants import (
+    AWAY_LEVELS,
+    AWAY_SIGMA,
+    GATE,
+    KNOWN,
+    PAUSE_S,
+    PULL_S,
+    RETURN_M,
+    RETURN_PART,
+    RETURN_S,
+    SHIFT_S,
+    SURE_POSITION,
+    VERTICAL_POSITION,
+)
+from watchkeeper.detectors.gps_imu.eskf import POS
+from watchkeeper.detectors.gps_imu.state import (
+    AGAINST,
+    AGAINST_VERTICAL,
+    DRIFT,
+    JUMP,
+    POSITION,
+    STOOD_GPS,
+    VELOCITY,
+    Settings,
+    Vehicle,
+    Work,
+)
+from watchkeeper.streams.batch import F8
+from watchkeeper.streams.kernels import njit
+
+
+@njit(cache=True)
+def add_shift(row: Vehicle, par: Settings, work: Work, sigma: F8, dt: float) -> None:
+    """Before the update: by how much this fix has moved without a reason since the last."""
+    told = not math.isnan(work.residual[3])
+    jump = work.ratio[JUMP] >= GATE
+    if not told:
+        north, east = work.residual[0] - row.left[0], work.residual[1] - row.left[1]
+        jump = math.sqrt(north * north + east * east) >= par.lasting_m
+    # a jump stands for itself: what strayed before is no part of it; and without a velocity the filter itself strays
+    keep = 0.0 if jump or not told else math.exp(-dt / SHIFT_S)
+    # over a pause the filter knows for some seconds where it is; position and velocity were not compared then
+    paused = dt >= PAUSE_S
+    if paused and _std(row, 0.0) >= SURE_POSITION:
+        row.shift[:] = 0.0
+        return
+    calm = row.latched == 0 and row.suspect_run == 0
+    if calm:
+        row.jumped_away = 0
+    if jump or _contradicts(par, work, sigma, AGAINST):
+        row.jumped_away = 1
+    # where neither position nor velocity is fused the filter coasts on the IMU
+    coasting = told and row.held & (1 << VELOCITY | 1 << DRIFT) != 0 and row.held & (1 << POSITION) != 0
+    for k in range(3):
+        step = work.residual[k] - row.left[k]
+        if math.isnan(step) or row.stood != 0:
+            continue
+        against = _contradicts(par, work, sigma, AGAINST_VERTICAL if k == 2 else AGAINST)
+        if not told:
+            against = jump or row.latched == 0  # the filter soon knows too little: only what happens at once counts
+        if calm:
+            row.shift[k] = keep * row.shift[k] + step
+        elif against and coasting:
+            row.shift[k] += row.gap[k]
+        elif against or paused or (coasting and row.jumped_away == 0):
+            row.shift[k] += step
+
+
+@njit(cache=True)
+def _contradicts(par: Settings, work: Work, sigma: F8, channel: int) -> bool:
+    """Whether the GPS's own position and velocity do not belong together, now or in the last seconds."""
+    contradicts: bool = work.ratio[channel] >= GATE or sigma[channel] >= par.threshold
+    return contradicts
+
+
+@njit(cache=True)
+def forget_pull(row: Vehicle, dt: float) -> None:
+    """After long what the position was pulled by means nothing any more."""
+    row.pulled_s += dt
+    if row.pulled_s > PULL_S:
+        row.pulled[:] = 0.0
+
+
+@njit(cache=True)
+def note_left(row: Vehicle, work: Work, before: F8) -> None:
+    """After the update, which moved the filter from `before`: how far from it the fix is left."""
+    for k in range(3):
+        left = work.residual[k] - (row.pos[k] - before[k])
+        row.left[k] = 0.0 if math.isnan(left) else left
+
+
+@njit(cache=True)
+def _total(row: Vehicle, work: Work) -> float:
+    """Fill `work.total` with where the fix is, seen from the last position that was established; its length.
+
+    Vertical metres count half, because GPS is worse there.
+    """
+    total = work.total
+    for k in range(3):
+        total[k] = row.away[k] + row.shift[k]
+    return math.sqrt(total[0] ** 2 + total[1] ** 2 + (total[2] / VERTICAL_POSITION) ** 2)
+
+
+@njit(cache=True)
+def _std(row: Vehicle, variance: float) -> float:
+    """Standard deviation of the filter's horizontal position, with that of a fix."""
+    return math.sqrt(max(row.cov[POS, POS], row.cov[POS + 1, POS + 1]) + variance)
+
+
+@njit(cache=True)
+def look_after_outage(row: Vehicle, fix: F8) -> None:
+    """The GPS is back after a long pause: a displaced position may have come back meanwhile."""
+    near = max(RETURN_M, RETURN_PART * row.farthest)
+    if row.away_t == 0.0 or _std(row, 0.0) >= near:
+        return
+    north, east = row.away[0] + fix[0] - row.pos[0], row.away[1] + fix[1] - row.pos[1]
+    if math.sqrt(north * north + east * east) < near:
+        forget_displacement(row)
+
+
+@njit(cache=True)
+def has_returned(row: Vehicle, work: Work) -> bool:
+    """Whether a position that had been displaced is back where it was, and stays there."""
+    total = _total(row, work)
+    row.farthest = max(row.farthest, total)
+    near = max(RETURN_M, RETURN_PART * row.farthest)
+    if row.self_s < RETURN_S:
+        return False
+    return total < near < row.farthest or _undoes_pull(row)
+
+
+@njit(cache=True)
+def _undoes_pull(row: Vehicle) -> bool:
+    """Whether the position came back by what it may have been pulled away before."""
+    far = math.sqrt(row.pulled[0] ** 2 + row.pulled[1] ** 2)
+    left = math.sqrt((row.pulled[0] + row.shift[0]) ** 2 + (row.pulled[1] + row.shift[1]) ** 2)
+    return far > 0.0 and left < RETURN_PART * far
+
+
+@njit(cache=True)
+def keep_displacement(row: Vehicle, par: Settings, work: Work) -> bool:
+    """The filter takes the fix as true: keep how far it is displaced, if that is more than the sensors' own errors.
+
+    Nothing is kept of a vehicle that is hardly known: receivers find their position then, by tens of metres.
+    """
+    least, std = AWAY_LEVELS * row.usual[AGAINST] * math.sqrt(work.variance[0]), _std(row, work.variance[0])
+    told = not math.isnan(work.residual[3])
+    if row.stood != 0 or row.jumped_away == 0 or not told:
+        least = AWAY_SIGMA * std  # the filter coasted on the IMU alone
+    if row.stood != 0:
+        # that tells something for some seconds, and nothing if the IMU stood still
+        for k in range(3):
+            row.shift[k] = row.left[k] if row.stood == STOOD_GPS and std < SURE_POSITION else 0.0
+    total = _total(row, work)
+    if row.good_s < KNOWN * par.warmup_s or total < max(par.lasting_m, least):
+        forget_displacement(row)
+        return False
+    if row.jumped_away == 0 and row.stood == 0 and row.away_t == 0.0:
+        # position and velocity of the GPS agreed all the time: it may as well be the IMU that was wrong
+        for k in range(3):
+            row.pulled[k], row.shift[k] = row.shift[k], 0.0
+        row.pulled_s = row.farthest = 0.0
+        return False
+    for k in range(3):
+        row.away[k] = work.total[k]
+        row.shift[k] = row.pulled[k] = 0.0
+    if row.away_t == 0.0:
+        row.away_t = row.latched_t
+    row.farthest = total
+    return True
+
+
+@njit(cache=True)
+def forget_displacement(row: Vehicle) -> None:
+    """The position is established."""
+    row.away[:] = 0.0
+    row.shift[:] = 0.0
+    row.pulled[:] = 0.0
+    row.away_t = row.farthest = 0.0
