@@ -18,7 +18,7 @@ import numpy as np
 from watchkeeper.config.detectors import Detectors
 from watchkeeper.config.guests import add_section, remove_section
 from watchkeeper.config.schema import Config
-from watchkeeper.detectors.declaration import Declaration
+from watchkeeper.detectors.declaration import Declaration, Ended
 from watchkeeper.detectors.fleet.fleet import Fleet, Samples
 from watchkeeper.streams.batch import F8, I4, I8, U1, Bool
 from watchkeeper.streams.messages import Kind
@@ -47,7 +47,8 @@ class Evidence:
     `sparse` evidence names only the anomalous subjects: a subject that is missing is at score 0 now.
     `numbers` goes into the alarm's evidence, and so does a row's entry of `details`, for what is no number; bit i of
     `cause_bits` says that `causes[i]` applies. Rows that are `news` are told at once if their alarm is active.
-    `ended`: names of places that are no more, each with the reason that its alarm will give.
+    `ended`: names of places that are no more, each with how its alarm ended. Rows that are `taken_as_normal` are under
+    the threshold only because a new state was taken as normal: an alarm that ends with one says so.
     """
 
     kind: str
@@ -65,7 +66,8 @@ class Evidence:
     places: tuple[str, ...] = ()
     details: tuple[dict[str, Any], ...] = ()
     news: Bool | None = None
-    ended: dict[str, str] = field(default_factory=dict)
+    ended: dict[str, Ended] = field(default_factory=dict)
+    taken_as_normal: Bool | None = None
 
     def __len__(self) -> int:
         return len(self.a)
@@ -105,11 +107,47 @@ class Detector(Protocol):
 
 
 @runtime_checkable
+class AcceptingDetector(Detector, Protocol):
+    """A detector with states that last until a person accepts them."""
+
+    def accept(self, slot: int) -> bool:
+        """Take the vehicle's present state as normal; False when nothing lasts there."""
+        ...
+
+
+@runtime_checkable
 class PlaceDetector(Detector, Protocol):
     """A detector whose subjects are places: it names them, so after a restart it must know the names in use."""
 
     def adopt(self, place: str, t_onset: float, t: float, evidence: dict[str, Any]) -> None:
         """An alarm about this place was active at t, with this evidence; called before the first `step`."""
+        ...
+
+
+@runtime_checkable
+class Covering(Detector, Protocol):
+    """A detector that knows itself whom it judges. Of any other that follows from the streams that its kinds need."""
+
+    def coverage(self, t: float) -> U1:
+        """For every slot below `fleet.high` a code of detectors/fleet/reasons.py; asked about once a second."""
+        ...
+
+    def explain(self, slot: int) -> str:
+        """More about why this vehicle is not judged, for a person; empty when the reason says it all."""
+        ...
+
+
+@runtime_checkable
+class Resting(Detector, Protocol):
+    """A detector that knows how long it has nothing to say without new samples. Any other sees every tick."""
+
+    def quiet_until(self, t: float) -> float:
+        """After the step at t: ticks without samples that end before this time would change nothing that counts.
+
+        In each of them every subject would be where it was in this step, over its threshold or under it, with the same
+        severity, or would not be named; and `coverage` would say the same. The pipeline leaves such ticks out, so that
+        a log costs by its samples and not by its span. `t` or less: ask again after the next tick; inf: never.
+        """
         ...
 
 
@@ -146,6 +184,15 @@ def unregister(name: str) -> None:
     if known is not None:
         for section, _ in known.declaration.sections():
             remove_section("detectors", section)
+
+
+def next_after(times: F8, t: float) -> float:
+    """The first of these times that is at t or later; inf when there is none.
+
+    >>> next_after(np.array([3.0, 9.0, np.nan, 7.0]), 5.0)
+    7.0
+    """
+    return float(np.min(times, where=times >= t, initial=np.inf))
 
 
 def full(n: int, value: float) -> F8:

@@ -25,6 +25,25 @@ from watchkeeper.streams.messages import Kind
 from watchkeeper.streams.simulate import simulate
 
 Subject = Literal["vehicle", "pair", "place"]
+# How an alarm ended: the closed vocabulary of an event's `ended`, each with what it means to a person.
+Ended = Literal[
+    "cause_gone", "taken_as_normal", "out_of_sight", "forgotten", "accepted", "clock_reset", "alarms_cleared",
+    "merged", "faded", "replaced", "not_resumed", "not_known",
+]  # fmt: skip
+ENDINGS: dict[Ended, str] = {
+    "cause_gone": "the evidence is back to normal",
+    "taken_as_normal": "the new state was taken as normal, so whether the cause has gone is not known",
+    "out_of_sight": "no more evidence came, so whether the cause has gone is not known",
+    "forgotten": "the vehicle was not heard for so long that it was removed",
+    "accepted": "a person accepted the state as it is",
+    "clock_reset": "time went back for good and everything began again",
+    "alarms_cleared": "every alarm of the incident has ended",
+    "merged": "its area and an older one have become one",
+    "faded": "no part of the area was affected any more",
+    "replaced": "new settings draw other areas in its place",
+    "not_resumed": "after a restart nothing could follow it any more",
+    "not_known": "the record of its end was damaged, so how and when it ended is not known",
+}
 # What each unit of a figure's name is called in Prometheus, which spells base units out.
 METRIC_UNITS: dict[str, str] = {"_s": "_seconds", "_m": "_meters", "_nm": "_nautical_miles"}
 
@@ -41,8 +60,8 @@ class Facts(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """
 
     causes: Annotated[tuple[str, ...], fact("", "what is wrong, the kind's causes by name")] = ()
-    cleared_by: Annotated[
-        str, fact("", "at the end: `evidence` (the cause has gone), `lost` (no more evidence), `forgotten`, …")
+    unwatched: Annotated[
+        str, fact("", "set while nobody can judge the alarm, which stays active meanwhile: why not")
     ] = ""
 
 
@@ -98,7 +117,8 @@ class AlarmKind:
     `say` makes one sentence for a person, without state or severity. `threshold` is the score that counts, from the
     settings of the kind. A kind that is about `safety` is dangerous now, any other a problem to look after.
     `settings` is the kind's section of the configuration if it is not the detector's own. `needs` are the streams
-    without which nothing can be judged: of each group in it, one at least.
+    without which nothing can be judged: of each group in it, one at least. `accepts` are the causes that last until a
+    person accepts them (`Pipeline.accept`).
     """
 
     name: str
@@ -110,6 +130,7 @@ class AlarmKind:
     safety: bool = False
     settings: type[Section] | None = None
     needs: tuple[tuple[Kind, ...], ...] = ()
+    accepts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,7 +176,10 @@ def simulated(name: str, seconds: int, *, seed: int = 3, vehicles: int | None = 
 class Declaration:
     """Everything that others need to know of a detector.
 
-    `looks_every_s` is for one that does not look at every tick: warm-up crosses a multiple of it.
+    `looks_every_s` is for one that does not look at every tick: warm-up crosses a multiple of it. `state_version` goes
+    up when a snapshot of the version before cannot be taken over any more: such a snapshot is refused for this detector
+    alone, which then starts without its past. `scratch` are attributes (dotted where nested) that every step fills
+    again before it reads them: they are no state, and the conformance tests do not miss them in a snapshot.
     """
 
     name: str
@@ -166,6 +190,8 @@ class Declaration:
     gauges: tuple[Gauge, ...]
     scenario: Scenario
     looks_every_s: Callable[[Any], float] = lambda _settings: 0.0
+    state_version: int = 1
+    scratch: tuple[str, ...] = ()
 
     def sections(self) -> Iterator[tuple[str, type[Section]]]:
         """The sections of the configuration that belong to it: its own, then those of its other kinds."""

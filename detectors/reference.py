@@ -11,7 +11,9 @@ from collections.abc import Iterator
 from watchkeeper.config.guests import section_of
 from watchkeeper.config.schema import DEFAULT
 from watchkeeper.detectors.catalog import REGISTRY, discover
-from watchkeeper.detectors.declaration import AlarmKind, Declaration, Gauge, fields_of
+from watchkeeper.detectors.clock import declaration as clock
+from watchkeeper.detectors.coverage.declaration import KIND as WATCH
+from watchkeeper.detectors.declaration import ENDINGS, AlarmKind, Declaration, Gauge, fields_of
 from watchkeeper.detectors.incidents.declaration import GAUGES, KIND
 
 INTRO = """# Alarms and what they say
@@ -22,33 +24,43 @@ fields that all have in common are in [messages.md](messages.md), the settings i
 | kind | detector | means |
 |---|---|---|
 """
+ABOUT_WATCH = """Its subject is a vehicle; or two names: `detector` and that of a detector that failed, or `watchkeeper`
+and a part of the daemon that is in trouble. Score and threshold are always 1. [Coverage](coverage.md) has the rules.
+"""
+ABOUT_CLOCK = """Its subject is a vehicle, or a gateway whose vehicles are off together; the score is the offset in
+seconds, the threshold `time.clock_tolerance_s`. [Clocks](detectors/clock.md) has the rules.
+"""
+ABOUT_INCIDENT = "Its subjects are those of the first alarm; the score is the number of alarms.\n"
 
 
 def reference_markdown() -> str:
     """The whole page."""
     declared = [detector.declaration for detector in REGISTRY.values()]
     rows = [f"| [`{kind.name}`](#{kind.name}) | `{d.name}` | {kind.help} |" for d in declared for kind in d.kinds]
+    rows.append(f"| [`{clock.KIND.name}`](#{clock.KIND.name}) | the engine's clock | {clock.KIND.help} |")
+    rows.append(f"| [`{WATCH.name}`](#{WATCH.name}) | the coverage | {WATCH.help} |")
     rows.append(f"| [`{KIND.name}`](#{KIND.name}) | the diagnosis | {KIND.help} |")
     parts = [INTRO + "\n".join(rows) + "\n"]
     for declaration in declared:
         parts += _detector(declaration)
-    return "\n".join([*parts, *_kind(KIND, None), *_gauges("incident", GAUGES["incident"])])
+    parts += [*_kind(clock.KIND, ABOUT_CLOCK), *_gauges(clock.CLOCK, clock.GAUGES[clock.CLOCK])]
+    watch, incident = _kind(WATCH, ABOUT_WATCH), _kind(KIND, ABOUT_INCIDENT)
+    return "\n".join([*parts, *watch, *incident, *_gauges("incident", GAUGES["incident"]), *_endings()])
 
 
 def _detector(declaration: Declaration) -> Iterator[str]:
     for kind in declaration.kinds:
-        yield from _kind(kind, declaration)
+        threshold = kind.threshold(section_of(DEFAULT, "detectors", kind.name))
+        yield from _kind(
+            kind, f"Its subject is a {declaration.subjects}; a score of {threshold:g} counts towards an alarm.\n"
+        )
     yield from _gauges(declaration.name, declaration.gauges)
 
 
-def _kind(kind: AlarmKind, declaration: Declaration | None) -> Iterator[str]:
+def _kind(kind: AlarmKind, about: str) -> Iterator[str]:
     yield f"## {kind.name}\n"
     yield f"{kind.help[:1].upper()}{kind.help[1:]}."
-    if declaration is not None:
-        threshold = kind.threshold(section_of(DEFAULT, "detectors", kind.name))
-        yield f"Its subject is a {declaration.subjects}; a score of {threshold:g} counts towards an alarm.\n"
-    else:
-        yield "Its subjects are those of the first alarm; the score is the number of alarms.\n"
+    yield about
     if kind.causes:
         yield "| cause | means |\n|---|---|"
         yield from (f"| `{cause}` | {meaning} |" for cause, meaning in kind.causes.items())
@@ -64,6 +76,14 @@ def _gauges(detector: str, gauges: tuple[Gauge, ...]) -> Iterator[str]:
     for metric, gauge in shown.items():
         label = f"{{{gauge.label[0]}}}" if gauge.label else ""
         yield f"| `watchkeeper_{metric}{label}` | {gauge.help} |"
+    yield ""
+
+
+def _endings() -> Iterator[str]:
+    yield "## How an alarm ended\n"
+    yield "The last event of an alarm, `cleared`, says it in `ended`, which is null until then.\n"
+    yield "| `ended` | means |\n|---|---|"
+    yield from (f"| `{word}` | {meaning} |" for word, meaning in ENDINGS.items())
     yield ""
 
 

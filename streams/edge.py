@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -19,7 +20,7 @@ from watchkeeper.streams.batch import F8, Batch, CheckedBatch
 from watchkeeper.streams.codec.decode import Decoder, OnBad
 from watchkeeper.streams.codec.encode import sample_topic
 from watchkeeper.streams.linkmeter import LinkMeter
-from watchkeeper.streams.logs.chunks import cut
+from watchkeeper.streams.logs.chunks import pieces, total_of
 from watchkeeper.streams.messages import Drop, Kind
 
 # Topic and payload of a message, or no topic and an adapter's batch; and the time of its arrival.
@@ -35,7 +36,7 @@ class Edge:
     def __init__(self, topics: Topics, limits: Limits, on_bad: OnBad, wall_offset_s: float = 0.0) -> None:
         self._decoder = Decoder(topics, limits, on_bad)
         self._meter = LinkMeter(lambda name: on_bad(sample_topic(topics, Kind.LINK, name), Drop.RANGE, b""))
-        self._wall_offset_s = wall_offset_s
+        self.wall_offset_s = wall_offset_s
         # samples so far and the newest arrival time, after each group that was added
         self._marks: list[tuple[int, float]] = []
 
@@ -57,18 +58,23 @@ class Edge:
         marks, self._marks = self._marks, []
         if batch is None:
             return []
-        total = _total(batch)
-        batch = self._meter.add(batch, self._arrived_s(marks, total))
-        total = _total(batch)
-        return [batch] if total <= at_most else list(cut(batch, [*range(0, total, at_most), total]))
+        batch = self._meter.add(batch, self._arrived_s(marks, total_of(batch)))
+        return pieces(batch, at_most)
+
+    def resume(self) -> None:
+        """What `take` gives next has waited for us: its arrival says nothing about links."""
+        self._meter.resume()
+
+    def snapshot(self) -> dict[str, Any]:
+        """What later batches depend on, between `take` and `add`."""
+        return self._meter.snapshot()
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go on from a snapshot."""
+        self._meter.restore(state)
 
     def _arrived_s(self, marks: list[tuple[int, float]], total: int) -> F8:
         """When each sample arrived, by the wall clock."""
         ends, at = np.array(marks).T
-        arrived: F8 = at[np.searchsorted(ends, np.arange(total), side="right")] + self._wall_offset_s
+        arrived: F8 = at[np.searchsorted(ends, np.arange(total), side="right")] + self.wall_offset_s
         return arrived
-
-
-def _total(batch: Batch) -> int:
-    """One more than the last sample's number: refused samples leave holes."""
-    return 1 + max(int(cols.seq[-1]) for cols in batch.kinds.values())

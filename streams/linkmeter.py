@@ -5,12 +5,15 @@ daemon's pump, `record`, the simulator) runs one LinkMeter, which adds samples o
 go into the pipeline and into logs like any other, and a replay judges the same latencies as the live run did.
 
 Only while the stream's time runs like the wall clock: a log that is replayed to a broker at another speed has times,
-but no latencies. A clock that is off by a constant is fine; detectors compare with the vehicle's own past.
+but no latencies. Nor has what comes after nothing arrived for a while: it waited for us (a restart, a line that was
+cut), and says nothing about a vehicle's link. A clock that is off by a constant is fine; detectors compare with the
+vehicle's own past.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -46,6 +49,8 @@ class LinkMeter:
         # samples, sum and sum of squares of latency over the base, reordered
         self._sums: F8 = np.empty((4, 0))
         self._paces: list[tuple[float, float]] = []
+        # nothing arrived for a while, and the pace since then is not known yet
+        self._resuming = False
 
     def add(self, batch: B, arrived_s: F8) -> B:
         """The batch with the reports that it completes at its end; `arrived_s` by the samples' `seq`."""
@@ -57,7 +62,10 @@ class LinkMeter:
         rows = self._rows(batch, kinds)
         ready = self._take(batch, kinds, arrived_s, rows)
         if not live or not len(ready):
+            if self._resuming:
+                self._sums[:, rows[rows >= 0]] = 0.0
             return batch
+        self._resuming = False
         total = 1 + max(int(cols.seq[-1]) for cols in batch.kinds.values() if len(cols))
         reports = self._sound(batch, self._report(ready, rows, total))
         self._sums[:, rows[ready]] = 0.0
@@ -65,6 +73,32 @@ class LinkMeter:
         if before is not None and len(before):
             reports = concat((before, reports))
         return batch.having({**batch.kinds, Kind.LINK: reports})
+
+    def resume(self) -> None:
+        """What comes next has waited for us, however short."""
+        self._paces.clear()
+        self._resuming = True
+
+    def snapshot(self) -> dict[str, Any]:
+        """What has been measured so far, as plain values and arrays."""
+        n = len(self._row)
+        return {
+            "names": list(self._row),
+            "second": self._second[:n],
+            "newest": self._newest[:, :n],
+            "base": self._base[:n],
+            "sums": self._sums[:, :n],
+            "paces": [list(pace) for pace in self._paces],
+            "resuming": self._resuming,
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go on from a snapshot."""
+        self._row = {name: row for row, name in enumerate(state["names"])}
+        self._second, self._base = state["second"], state["base"]
+        self._newest, self._sums = state["newest"], state["sums"]
+        self._paces = [(t, arrived_s) for t, arrived_s in state["paces"]]
+        self._resuming = state.get("resuming", False)
 
     def _sound(self, batch: Batch, reports: Columns) -> Columns:
         def refuse(codes: U1) -> None:
@@ -78,6 +112,8 @@ class LinkMeter:
         paces = self._paces
         if paces and t < paces[-1][0] - PACE_S:
             paces.clear()  # the stream began again
+        elif paces and arrived_s - paces[-1][1] >= PACE_S:
+            self.resume()
         paces.append((max(t, paces[-1][0] if paces else t), arrived_s))
         while len(paces) > 2 and arrived_s - paces[1][1] >= PACE_S:
             del paces[0]

@@ -35,5 +35,7 @@ class Debounce(Section, frozen=True):
     ] = 15.0
     lost_s: Annotated[
         float,
-        about("s", "an active alarm with no new evidence for this long is cleared as lost", ge=1, le=86_400, live=True),
+        about(
+            "s", "an active alarm with no new evidence for this long ends as out_of_sight", ge=1, le=86_400, live=True
+        ),
     ] = 60.0

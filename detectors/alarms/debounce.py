@@ -4,8 +4,9 @@ A cell is one subject of one alarm kind: a vehicle, a pair or a place (subjects.
 evidence with an epoch newer than the last one counted:
 - not active: raise when at least n of the last m epochs were at or over the threshold (n = m: n in a row);
 - active: clear when clear_n epochs in a row were under clear_ratio * threshold and the alarm is min_on_s old.
+An active alarm's severity rises at once and falls by one step after a minute in which no evidence was as severe.
 A gap of more than bridge_s between epochs starts both counts again; a shorter one is bridged. An active cell
-without any epoch for lost_s is cleared as lost.
+without any epoch for lost_s is cleared: it is out of sight.
 
 Times are event time in seconds. The pipeline owns one Debouncer per alarm kind.
 """
@@ -20,11 +21,14 @@ from numpy.typing import NDArray
 
 from watchkeeper.config.detectors.debounce import Debounce
 from watchkeeper.detectors.kernels.records import blank, take_over
-from watchkeeper.streams.batch import F8, I4, U1
+from watchkeeper.streams.batch import F8, I4, U1, Bool
 from watchkeeper.streams.kernels import njit
 
 NOTHING, RAISE, STILL, CLEAR = 0, 1, 2, 3
 NO_CELLS: I4 = np.empty(0, np.int32)
+# How long the evidence must have been less severe than the alarm before the alarm is shown one step less severe: an
+# alarm that falls and rises with its evidence is read as several.
+SETTLED_S = 60.0
 
 
 class Cell:
@@ -38,6 +42,10 @@ class Cell:
     """Epochs so far; the last m are in the ring, by count % m."""
     off_run: int = 0
     """Epochs in a row that were under the clearing threshold."""
+    severity: int = 0
+    """How severe the alarm is shown."""
+    below_t: float = math.nan
+    """Since when the evidence has been less severe; NaN when it is not."""
 
 
 class Epoch:
@@ -83,6 +91,12 @@ class Debouncer:
         _update(Rows(cell, t, epoch, score, threshold), self._rule, self.cells, self._ring, action)
         return action
 
+    def shown(self, cell: I4, t: F8, action: U1, severity: U1) -> U1:
+        """How severe the alarm of each row is to be shown, after `update` gave these actions."""
+        shown = severity.copy()
+        _show(cell, t, action, self.cells, shown)
+        return shown
+
     def lost(self, t: float, cells: int) -> I4:
         """Active cells below `cells` that had no evidence for lost_s; they are cleared."""
         (active,) = self.cells["active"][:cells].nonzero()
@@ -100,9 +114,14 @@ class Debouncer:
         idle: I4 = cells[~self.cells["active"][cells] & ~fresh]
         return idle
 
-    def adopt(self, cell: int, t_onset: float, t_raised: float, t_last: float) -> None:
+    def counts(self, active: Bool) -> bool:
+        """Whether a cell that is not active, of those below `len(active)`, has an epoch over the threshold to count."""
+        return bool(self._ring["over"][: len(active)][~active].any())
+
+    def adopt(self, cell: int, t_onset: float, t_raised: float, t_last: float, severity: int) -> None:
         """Make a cell active as it was before a restart."""
         row = self.cells[cell]
+        row["severity"], row["below_t"] = severity, math.nan
         row["active"], row["t_onset"], row["t_raised"], row["last_epoch"] = True, t_onset, t_raised, t_last
         row["off_run"] = 0
 
@@ -175,3 +194,22 @@ def _update(rows: Rows, rule: Rule, cells: NDArray[Any], ring: NDArray[Any], act
                 action[i] = CLEAR
             else:
                 action[i] = STILL
+
+
+@njit(cache=True)
+def _show(cell: I4, t: F8, action: U1, cells: NDArray[Any], severity: U1) -> None:
+    for i in range(cell.size):
+        if action[i] != RAISE and action[i] != STILL:
+            continue
+        alarm = cells[cell[i]]
+        if action[i] == STILL and severity[i] < alarm.severity:
+            if math.isnan(alarm.below_t):
+                alarm.below_t = t[i]
+            if t[i] - alarm.below_t >= SETTLED_S:
+                alarm.severity -= 1
+                alarm.below_t = t[i]
+        else:
+            alarm.severity = severity[i]
+        if severity[i] >= alarm.severity:
+            alarm.below_t = math.nan
+        severity[i] = alarm.severity

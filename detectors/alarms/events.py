@@ -1,7 +1,8 @@
 """Alarms: one stable id through a whole life (raised, updated …, cleared), severity, evidence.
 
 Called by the pipeline with what the debouncer decided; returns the events to publish. The id derives from kind,
-subjects and onset, so a restart or a second instance cannot raise the same alarm twice.
+subjects and onset, so a restart or a second instance cannot raise the same alarm twice. The last event says how the
+alarm ended, in one of the words of declaration.ENDINGS.
 """
 
 from __future__ import annotations
@@ -13,11 +14,20 @@ from typing import Any
 import msgspec
 
 from watchkeeper.config.schema import Alarms
-from watchkeeper.detectors.base import SEVERITIES
+from watchkeeper.detectors.declaration import Ended
+from watchkeeper.streams.foreign.decode import json_decoder
 
 RAISED, UPDATED, CLEARED = "raised", "updated", "cleared"
 # Times are published to the millisecond.
 TIME_DIGITS = 3
+# Journals from before there was `ended` have `cleared_by` in the evidence instead, with these words for ours.
+EARLIER_WORDS = {
+    "evidence": "cause_gone",
+    "lost": "out_of_sight",
+    "alarms cleared": "alarms_cleared",
+    "resolution": "replaced",
+    "restart": "not_resumed",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +59,13 @@ class AlarmEvent(msgspec.Struct, frozen=True, kw_only=True):
     threshold: float
     evidence: dict[str, Any]
     diagnosis: dict[str, Any] | None = None
+    ended: str | None = None
 
     @classmethod
     def of(cls, line: bytes) -> AlarmEvent:
-        """The event of one line of JSON. Raises msgspec.DecodeError."""
-        return _decoder.decode(line)
+        """The event of one line of JSON, of this version or an earlier one. Raises ForeignError."""
+        event = _decode(line)
+        return event if event.state != CLEARED or event.ended is not None else _with_ending(event)
 
 
 def alarm_id(kind: str, subjects: tuple[str, ...], t_onset: float) -> str:
@@ -62,13 +74,30 @@ def alarm_id(kind: str, subjects: tuple[str, ...], t_onset: float) -> str:
     return blake2b(key, digest_size=8).hexdigest()
 
 
+def _with_ending(event: AlarmEvent) -> AlarmEvent:
+    """An ended alarm of an earlier version, as this one writes it."""
+    evidence = dict(event.evidence)
+    word = evidence.pop("cleared_by", "evidence")
+    return msgspec.structs.replace(event, evidence=evidence, ended=EARLIER_WORDS.get(word, word))
+
+
 _encoder = msgspec.json.Encoder()
-_decoder = msgspec.json.Decoder(AlarmEvent)
+_decode = json_decoder(AlarmEvent)
 
 
 def encode_event(event: AlarmEvent) -> bytes:
     """The event as one line of JSON without the newline: the bytes that replay, journal and MQTT share."""
     return _encoder.encode(event)
+
+
+def plain_event(event: AlarmEvent) -> dict[str, Any]:
+    """The event as plain values, for a snapshot; `event_of` is the inverse."""
+    return msgspec.structs.asdict(event)
+
+
+def event_of(plain: dict[str, Any]) -> AlarmEvent:
+    """The event of a snapshot. Raises msgspec.ValidationError."""
+    return msgspec.convert(plain, AlarmEvent)
 
 
 class AlarmBook:
@@ -113,35 +142,52 @@ class AlarmBook:
         return self._keep(event)
 
     def still(self, finding: Finding, *, news: bool = False) -> AlarmEvent | None:
-        """Fresh evidence for an active alarm: an update when it is news, got worse, or it is time to repeat it."""
+        """Fresh evidence for an active alarm: an update when it is news, another severity, or time to repeat it."""
         last = self.active.get((finding.kind, finding.subjects))
         if last is None:
             return None
-        worse = SEVERITIES.index(finding.severity) > SEVERITIES.index(last.severity)
-        if not (news or worse) and finding.t - last.t < self.update_s:
+        if not (news or finding.severity != last.severity) and finding.t - last.t < self.update_s:
             return None
         return self._keep(self._next(last, UPDATED, finding))
 
-    def cleared(self, finding: Finding) -> AlarmEvent | None:
+    def cleared(self, finding: Finding, ended: Ended = "cause_gone") -> AlarmEvent | None:
         """The end of an alarm; None when there is none, so that it can only end once."""
         last = self.active.get((finding.kind, finding.subjects))
         if last is None:
             return None
-        event = self._next(last, CLEARED, finding)
+        event = msgspec.structs.replace(self._next(last, CLEARED, finding), ended=ended)
         del self.active[finding.kind, finding.subjects]
         return event
 
-    def ended(self, kind: str, subjects: tuple[str, ...], t: float, why: str) -> AlarmEvent | None:
-        """The end of an alarm whose subject is gone: its last evidence stays, with the reason."""
+    def end(self, kind: str, subjects: tuple[str, ...], t: float, ended: Ended) -> AlarmEvent | None:
+        """The end of an alarm for another reason than its evidence, of which the last stays."""
         last = self.active.get((kind, subjects))
         if last is None:
             return None
-        evidence = {**last.evidence, "cleared_by": why}
-        return self.cleared(Finding(kind, subjects, t, last.score, last.threshold, last.severity, evidence))
+        finding = Finding(kind, subjects, t, last.score, last.threshold, last.severity, last.evidence)
+        return self.cleared(finding, ended)
+
+    def unwatched(self, kind: str, subjects: tuple[str, ...], t: float, why: str) -> AlarmEvent | None:
+        """Nobody can judge this alarm for now: it stays, and says so. None when it has said so already."""
+        last = self.active.get((kind, subjects))
+        if last is None or last.evidence.get("unwatched") == why:
+            return None
+        evidence = {**last.evidence, "unwatched": why}
+        finding = Finding(kind, subjects, t, last.score, last.threshold, last.severity, evidence)
+        return self._keep(self._next(last, UPDATED, finding))
 
     def adopt(self, event: AlarmEvent) -> None:
         """An alarm that was active before a restart."""
         self.active[event.kind, event.subjects] = event
+
+    def snapshot(self) -> dict[str, Any]:
+        """The active alarms in the order of their keys here, and what found no room."""
+        return {"active": [plain_event(event) for event in self.active.values()], "refused": self.refused}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Take over a snapshot."""
+        events = map(event_of, state["active"])
+        self.active, self.refused = {(event.kind, event.subjects): event for event in events}, state["refused"]
 
     def attach(self, event: AlarmEvent, diagnosis: dict[str, Any] | None) -> AlarmEvent:
         """An active alarm's newest event with what is known about its cause; later events keep it."""

@@ -12,7 +12,7 @@ import numpy as np
 
 from watchkeeper.detectors.base import MAX_PLACES, Evidence
 from watchkeeper.detectors.fleet.fleet import Fleet
-from watchkeeper.streams.batch import F8, I4
+from watchkeeper.streams.batch import F8, I4, Bool
 from watchkeeper.streams.messages import Kind
 
 NO_CELLS: I4 = np.empty(0, np.int32)
@@ -60,6 +60,10 @@ class Subjects(Protocol):
 
     def heard_t(self, cells: I4) -> F8:
         """When each subject was last heard; -inf if that cannot be said."""
+        ...
+
+    def repeats(self, cells: I4, since_t: F8, t: float) -> Bool:
+        """Whether an active alarm, raised at `since_t`, is worth repeating at t."""
         ...
 
     def snapshot(self) -> dict[str, Any]:
@@ -115,6 +119,10 @@ class Vehicles:
         heard: F8 = self._fleet.last_t[:, cells].max(axis=0)
         return heard
 
+    def repeats(self, cells: I4, since_t: F8, t: float) -> Bool:
+        """Not of a vehicle unheard for so long that any but a declared one would be forgotten: there is no news."""
+        return t - np.maximum(self.heard_t(cells), since_t) <= self._fleet.evict_idle_s
+
     def snapshot(self) -> dict[str, Any]:
         """Nothing that the fleet does not save."""
         return {}
@@ -153,9 +161,27 @@ class _Given(Generic[K]):
     def _enter(self, cell: int, key: K) -> None:
         raise NotImplementedError
 
+    def repeats(self, cells: I4, since_t: F8, t: float) -> Bool:  # noqa: ARG002
+        """Always: evidence about these comes with reports."""
+        return np.ones(len(cells), bool)
+
     def watched(self) -> I4:
         """All cells in use."""
         return np.fromiter(self.cell_of.values(), np.int32, len(self.cell_of))
+
+    def _given(self) -> dict[str, Any]:
+        """Which cells are in use and which are free, in the order in which they were given out and came back."""
+        cells = {"high": self.high, "used": self.watched(), "free": np.array(self._free, np.int32)}
+        return {**cells, "refused": self.refused}
+
+    def _give(self, state: dict[str, Any], keys: list[K]) -> None:
+        """Take over a snapshot; with less room than then the cells that there are no more are left out."""
+        used = zip(keys, state["used"].tolist(), strict=True)
+        self.high, self.refused = min(state["high"], self.capacity), state["refused"]
+        self._free = [cell for cell in state["free"].tolist() if cell < self.capacity]
+        self.cell_of = {key: cell for key, cell in used if cell < self.capacity}
+        for key, cell in self.cell_of.items():
+            self._enter(cell, key)
 
 
 class Pairs(_Given[tuple[int, int]]):
@@ -216,14 +242,12 @@ class Pairs(_Given[tuple[int, int]]):
 
     def snapshot(self) -> dict[str, Any]:
         """See Subjects."""
-        return {"a": self.a[: self.high], "b": self.b[: self.high]}
+        used = self.watched()
+        return {**self._given(), "a": self.a[used], "b": self.b[used]}
 
     def restore(self, state: dict[str, Any]) -> None:
         """See Subjects."""
-        h = self.high = min(len(state["a"]), self.capacity)
-        self.a[:h], self.b[:h] = state["a"][:h], state["b"][:h]
-        self.cell_of = {(int(self.a[c]), int(self.b[c])): c for c in range(h) if self.a[c] >= 0}
-        self._free = [c for c in range(h) if self.a[c] < 0]
+        self._give(state, list(zip(state["a"].tolist(), state["b"].tolist(), strict=True)))
 
 
 class Places(_Given[str]):
@@ -269,14 +293,11 @@ class Places(_Given[str]):
 
     def snapshot(self) -> dict[str, Any]:
         """See Subjects."""
-        return {"names": self._names[: self.high]}
+        return {**self._given(), "names": list(self.cell_of)}
 
     def restore(self, state: dict[str, Any]) -> None:
         """See Subjects."""
-        h = self.high = min(len(state["names"]), self.capacity)
-        self._names[:h] = state["names"][:h]
-        self.cell_of = {name: c for c, name in enumerate(self._names[:h]) if name}
-        self._free = [c for c in range(h) if not self._names[c]]
+        self._give(state, state["names"])
 
 
 def _slot(fleet: Fleet, name: str, t: float) -> int:

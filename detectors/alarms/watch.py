@@ -12,16 +12,15 @@ from typing import Any
 import numpy as np
 
 from watchkeeper.config.detectors.debounce import Debounce
-from watchkeeper.detectors.alarms.debounce import CLEAR, RAISE, STILL, Debouncer
-from watchkeeper.detectors.alarms.events import AlarmBook, AlarmEvent, Finding
+from watchkeeper.detectors.alarms.debounce import CLEAR, RAISE, SETTLED_S, STILL, Debouncer
+from watchkeeper.detectors.alarms.events import AlarmBook, AlarmEvent, Finding, alarm_id
 from watchkeeper.detectors.alarms.subjects import Subjects
 from watchkeeper.detectors.base import SEVERITIES, Evidence
+from watchkeeper.detectors.declaration import Ended
 from watchkeeper.streams.batch import F8, I4, U1
 
 # Digits after the point in an alarm's numbers: a tenth of a millimetre, or of a millisecond.
 DIGITS = 4
-# How often cells that hold nothing worth keeping are given back; until then they only cost room.
-TIDY_S = 5.0
 
 
 class Watch:
@@ -33,7 +32,8 @@ class Watch:
         self.book = book
         self.debouncer = Debouncer(rule, subjects.capacity)
         self.scores: F8 = np.empty(0)
-        self._tidied = math.nan
+        # whether the last tick had evidence
+        self._spoke = False
         # when each cell's alarm last said something, and how severe it was then: most evidence repeats what is known
         self._said_t: F8 = np.full(subjects.capacity, -np.inf)
         self._said_severity: U1 = np.zeros(subjects.capacity, np.uint8)
@@ -41,44 +41,73 @@ class Watch:
     def step(self, evidence: Evidence | None, t: float) -> list[AlarmEvent]:
         """Judge this tick's evidence (None: the detector had nothing to say) and give up on alarms without any."""
         events: list[AlarmEvent | None] = []
+        self._spoke = evidence is not None and len(evidence) > 0
         if evidence is not None:
             self.scores = evidence.score
             events += self._judge(evidence, t)
-            for name, why in evidence.ended.items():
+            for name, ended in evidence.ended.items():
                 if (cell := self.subjects.find((name,))) >= 0:
-                    events += self._end(np.array([cell], np.int32), t, why)
+                    events += self._end(np.array([cell], np.int32), t, ended)
         for cell in self.debouncer.lost(t, self.subjects.high).tolist():
-            events.append(self.book.ended(self.kind, self.subjects.names(cell), t, "lost"))
-        if t // TIDY_S != self._tidied and len(watched := self.subjects.watched()):
-            self._tidied = t // TIDY_S
-            idle = self.debouncer.quiet(t, watched)
-            if len(idle):
-                # the next subject in these cells must not inherit their last epochs
-                self.debouncer.reset(idle)
-                self.subjects.release(idle)
+            events.append(self.book.end(self.kind, self.subjects.names(cell), t, "out_of_sight"))
         return [event for event in events if event is not None]
+
+    def quiet_until(self, t: float) -> float:
+        """Until when nothing happens here if the detector goes on with the evidence that it had at t, or with none."""
+        n = self.subjects.high
+        cells = self.debouncer.cells[:n]
+        active = cells["active"]
+        (on,) = active.nonzero()
+        watched = self.subjects.watched()
+        if not active[watched].all():
+            return t  # cells to be given back
+        if self._spoke:
+            if self.debouncer.counts(active):
+                return t
+            if len(on) and cells["off_run"][on].any():
+                return t
+        elif not len(on):
+            return math.inf
+        # one with evidence at t goes on having it
+        lost_t = cells["last_epoch"][on][cells["last_epoch"][on] < t] + self.debouncer.rule.lost_s
+        repeats = self._spoke & self.subjects.repeats(on.astype(np.int32), cells["t_raised"][on], t)
+        again_t = self._said_t[on][repeats] + self.book.update_s
+        falls_t = cells["below_t"][on][~np.isnan(cells["below_t"][on])] + SETTLED_S
+        return float(min(times.min(initial=math.inf) for times in (lost_t, again_t, falls_t)))
+
+    def tidy(self, t: float) -> None:
+        """Give back cells that hold nothing worth keeping; until then they only cost room."""
+        idle = self.debouncer.quiet(t, self.subjects.watched())
+        if len(idle):
+            # the next subject in these cells must not inherit their last epochs
+            self.debouncer.reset(idle)
+            self.subjects.release(idle)
 
     def _judge(self, ev: Evidence, t: float) -> list[AlarmEvent | None]:
         cell = self.subjects.cells(ev)
         action = self.debouncer.update(cell, ev.t, ev.epoch, ev.score, ev.threshold)
+        severity = self.debouncer.shown(cell, ev.t, action, ev.severity)
         events: list[AlarmEvent | None] = []
         news = ev.news if ev.news is not None else np.zeros(len(ev), bool)
         rows = np.flatnonzero(action)
         if len(rows):
             at = cell[rows]
-            due = (ev.severity[rows] > self._said_severity[at]) | (ev.t[rows] - self._said_t[at] >= self.book.update_s)
+            repeats = self.subjects.repeats(at, self.debouncer.cells["t_raised"][at], t)
+            again = repeats & (ev.t[rows] - self._said_t[at] >= self.book.update_s)
+            due = (severity[rows] != self._said_severity[at]) | again
             rows = rows[due | news[rows] | (action[rows] != STILL)]
         for row in rows.tolist():
-            finding = self._finding(ev, row, int(cell[row]))
+            finding = self._finding(ev, row, int(cell[row]), SEVERITIES[severity[row]])
             if action[row] == RAISE:
                 event = self.book.raised(finding, float(self.debouncer.cells["t_onset"][cell[row]]))
             elif action[row] == CLEAR:
-                event = self.book.cleared(finding)
+                taken = ev.taken_as_normal is not None and ev.taken_as_normal[row]
+                event = self.book.cleared(finding, "taken_as_normal" if taken else "cause_gone")
             else:
                 event = self.book.still(finding, news=bool(news[row]))
             if event is not None:
                 events.append(event)
-                self._said_t[cell[row]], self._said_severity[cell[row]] = ev.t[row], ev.severity[row]
+                self._said_t[cell[row]], self._said_severity[cell[row]] = ev.t[row], severity[row]
         if ev.sparse:
             events += self._absent(cell, t)
         return events
@@ -98,11 +127,11 @@ class Watch:
 
     def _gone(self, subjects: tuple[str, ...], t: float) -> Finding:
         last = self.book.active.get((self.kind, subjects))
-        evidence = {**last.evidence, "cleared_by": "evidence"} if last else {}
+        evidence = last.evidence if last else {}
         severity = last.severity if last else SEVERITIES[0]
         return Finding(self.kind, subjects, t, 0.0, last.threshold if last else 0.0, severity, evidence)
 
-    def _finding(self, ev: Evidence, row: int, cell: int) -> Finding:
+    def _finding(self, ev: Evidence, row: int, cell: int, severity: str) -> Finding:
         evidence: dict[str, Any] = {}
         if ev.cause_bits is not None:
             bits = int(ev.cause_bits[row])
@@ -118,17 +147,23 @@ class Watch:
             float(ev.t[row]),
             round(float(ev.score[row]), DIGITS),
             round(float(ev.threshold[row]), DIGITS),
-            SEVERITIES[ev.severity[row]],
+            severity,
             evidence,
         )
 
     def adopt(self, event: AlarmEvent) -> bool:
-        """Take over an alarm that was active before a restart; False when there is no room for its subject."""
+        """Take over an alarm that was active before a restart; False when there is no room for its subject.
+
+        Of one that is active here already (the same onset) only what was last said about it is news.
+        """
         cell = self.subjects.claim(event.subjects, event.t)
         if cell < 0:
             return False
-        self._said_t[cell], self._said_severity[cell] = event.t, SEVERITIES.index(event.severity)
-        self.debouncer.adopt(cell, event.t_onset, event.t_raised, event.t)
+        severity = SEVERITIES.index(event.severity)
+        self._said_t[cell], self._said_severity[cell] = event.t, severity
+        own = self.debouncer.cells[cell]
+        if not (own["active"] and alarm_id(self.kind, event.subjects, float(own["t_onset"])) == event.id):
+            self.debouncer.adopt(cell, event.t_onset, event.t_raised, event.t, severity)
         return True
 
     def disown(self, subjects: tuple[str, ...]) -> None:
@@ -136,17 +171,34 @@ class Watch:
         if (cell := self.subjects.find(subjects)) >= 0:
             self.debouncer.reset(np.array([cell], np.int32))
 
-    def forget(self, slots: I4, t: float, why: str) -> list[AlarmEvent]:
+    def forget(self, slots: I4, t: float) -> list[AlarmEvent]:
         """These vehicles are gone: end the alarms that they are part of."""
-        return self._end(self.subjects.of_vehicles(slots), t, why)
+        return self._end(self.subjects.of_vehicles(slots), t, "forgotten")
 
-    def end(self, t: float, why: str) -> list[AlarmEvent]:
-        """Everything is over: end all alarms."""
-        return self._end(np.flatnonzero(self.debouncer.cells["active"][: self.subjects.high]).astype(np.int32), t, why)
+    def hold(self, slots: I4 | None, t: float, why: str) -> list[AlarmEvent]:
+        """Nobody judges these vehicles now (None: all of them): their alarms neither clear nor are lost, and say so.
 
-    def _end(self, cells: I4, t: float, why: str) -> list[AlarmEvent]:
+        To be repeated with every tick while that is so; afterwards an alarm has `lost_s` to be confirmed.
+        """
+        cells = np.arange(self.subjects.high, dtype=np.int32) if slots is None else self.subjects.of_vehicles(slots)
         active = cells[self.debouncer.cells["active"][cells]]
-        events = [self.book.ended(self.kind, self.subjects.names(cell), t, why) for cell in active.tolist()]
+        last = self.debouncer.cells["last_epoch"]
+        last[active] = np.maximum(last[active], t)
+        events = [self.book.unwatched(self.kind, self.subjects.names(cell), t, why) for cell in active.tolist()]
+        return [event for event in events if event is not None]
+
+    def accept(self, slot: int, t: float) -> list[AlarmEvent]:
+        """A person accepted what an alarm of this vehicle is about."""
+        return self._end(np.array([slot], np.int32), t, "accepted")
+
+    def end(self, t: float, ended: Ended) -> list[AlarmEvent]:
+        """Everything is over: end all alarms."""
+        active = np.flatnonzero(self.debouncer.cells["active"][: self.subjects.high]).astype(np.int32)
+        return self._end(active, t, ended)
+
+    def _end(self, cells: I4, t: float, ended: Ended) -> list[AlarmEvent]:
+        active = cells[self.debouncer.cells["active"][cells]]
+        events = [self.book.end(self.kind, self.subjects.names(cell), t, ended) for cell in active.tolist()]
         self.debouncer.reset(cells)
         self.subjects.release(cells)
         return [event for event in events if event is not None]
@@ -155,7 +207,8 @@ class Watch:
         """Counts and cells."""
         n = self.subjects.high
         said = {"t": self._said_t[:n], "severity": self._said_severity[:n]}
-        return {"subjects": self.subjects.snapshot(), "debouncer": self.debouncer.snapshot(n), "said": said}
+        subjects, debouncer = self.subjects.snapshot(), self.debouncer.snapshot(n)
+        return {"subjects": subjects, "debouncer": debouncer, "said": said, "scores": self.scores, "spoke": self._spoke}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Take over a snapshot."""
@@ -163,3 +216,4 @@ class Watch:
         self.debouncer.restore(state["debouncer"])
         n = min(len(state["said"]["t"]), len(self._said_t))
         self._said_t[:n], self._said_severity[:n] = state["said"]["t"][:n], state["said"]["severity"][:n]
+        self.scores, self._spoke = state["scores"], state["spoke"]

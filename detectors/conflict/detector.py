@@ -77,6 +77,8 @@ class Conflict:
         self._motion: NDArray[Any] = blank(Motion, fleet.capacity)
         self._row_of: I4 = np.zeros(fleet.capacity, np.int32)
         self._last = (blank(Pair, 0), 0, 0)
+        # the figures of the last step, if that was before a restart
+        self._figures: dict[str, float] | None = None
         self._make_room(config.detectors.conflict.max_pairs)
         self.retune(config)
 
@@ -113,7 +115,7 @@ class Conflict:
         pairs = scan.pairs[: scan.run(n, m)]
         judge(pairs, self._row_of, scan.state, self._motion, self._needed, self._outlook)
         named = self._named[: _worth_naming(pairs, self._named)]
-        self._last = (pairs, scan.overflow, n)
+        self._last, self._figures = (pairs, scan.overflow, n), None
         a, b, order = fleet.order_pairs(pairs["a"][named], pairs["b"][named])
         rows = named[order]
         severity, epoch, told = np.empty(len(rows), np.uint8), np.empty(len(rows)), room(PairNumbers, len(rows))
@@ -132,21 +134,27 @@ class Conflict:
             )
         return evidence
 
+    def quiet_until(self, t: float) -> float:
+        """Predictions move on while there is anybody to predict; after that nothing changes without reports."""
+        aircraft = self._last[2] if self._figures is None else self._figures["aircraft"]
+        return t if aircraft else math.inf
+
     def forget(self, slots: I4) -> None:
         """Clear the tracks of these slots."""
         self._tracks.forget(slots)
 
     def gauges(self) -> dict[str, float]:
         """Smallest TCPA and DCPA, largest probability (NaN: no pair), and counts of pairs and aircraft."""
-        return _figures(*self._last)
+        return _figures(*self._last) if self._figures is None else self._figures
 
     def snapshot(self) -> dict[str, Any]:
-        """The tracks."""
-        return self._tracks.snapshot(self._fleet.high)
+        """The tracks, and the figures of the last step."""
+        return {**self._tracks.snapshot(self._fleet.high), "figures": self.gauges()}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Take over a snapshot."""
         self._tracks.restore(state)
+        self._figures = dict(state["figures"])
 
 
 def _figures(pairs: NDArray[Any], overflow: int, aircraft: int) -> dict[str, float]:

@@ -17,13 +17,14 @@ class Arrivals:
         columns = batch.kinds
         if len(columns) == 1:
             ((kind, cols),) = columns.items()
-            self.t = cols.t
+            self.t, self.vid, self.via = cols.t, cols.vid, cols.via
             self.place = {kind: np.arange(len(cols.t))}
             return
         seq = np.concatenate([cols.seq for cols in columns.values()])
-        t = np.concatenate([cols.t for cols in columns.values()])
         order = np.argsort(seq, kind="stable")
-        self.t = t[order]
+        self.t = np.concatenate([cols.t for cols in columns.values()])[order]
+        self.vid = np.concatenate([cols.vid for cols in columns.values()])[order]
+        self.via = np.concatenate([cols.via for cols in columns.values()])[order]
         place = np.empty(len(seq), np.int64)
         place[order] = np.arange(len(seq))
         ends = np.cumsum([len(cols.t) for cols in columns.values()])
@@ -37,15 +38,16 @@ class Arrivals:
                 return kind, row
         raise IndexError(i)
 
-    def held(self, i: int) -> HeldSample:
-        """Sample i by itself."""
+    def held(self, i: int, t: float) -> HeldSample:
+        """Sample i by itself, at the time t."""
         kind, row = self.where(i)
         cols = self.batch.kinds[kind]
-        return HeldSample(kind, self.batch.ids[cols.vid[row]], float(cols.t[row]), cols.data[:, row].copy())
+        via = self.batch.vias[cols.via[row]] if cols.via[row] >= 0 else ""
+        return HeldSample(kind, self.batch.ids[cols.vid[row]], via, t, cols.data[:, row].copy())
 
 
 def single(held: HeldSample) -> tuple[CheckedBatch, Kind, Columns]:
     """A held sample as a batch of its own."""
-    none = np.full(1, -1, np.int32)
-    cols = Columns(np.zeros(1, np.int64), np.zeros(1, np.int32), none, np.array([held.t]), held.data.reshape(-1, 1))
-    return CheckedBatch([held.name], {held.kind: cols}), held.kind, cols
+    via = np.full(1, 0 if held.via else -1, np.int32)
+    cols = Columns(np.zeros(1, np.int64), np.zeros(1, np.int32), via, np.array([held.t]), held.data.reshape(-1, 1))
+    return CheckedBatch([held.name], {held.kind: cols}, [held.via] if held.via else []), held.kind, cols

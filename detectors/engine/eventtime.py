@@ -1,15 +1,21 @@
-"""Event time: decides for each arriving sample whether it is on time, late, or from a clock that jumped.
+"""Event time: decides for each arriving sample whether it is on time, late, or of a clock that is off.
 
 Pure bookkeeping, used by the pipeline only. Every decision depends on the samples' own times and their order of
 arrival, one by one, so it is the same for any chunking of the input.
 
-Time is cut into ticks: tick k ends at k * tick_s and its window is ((k-1) * tick_s, k * tick_s]. With M the newest
-time seen, every tick that ends before M - lateness_s is closed. Rules, each with its counter:
-- late: the sample belongs to a closed tick. Dropped.
-- time_jump: the sample is more than max_jump_s ahead of M, or as far behind. It is held. If an ordinary sample
-  arrives next, what was held is dropped: somebody's clock is wrong. If instead the held samples go on alone,
-  agreeing with each other, for jump_confirm_s, then time itself has jumped: forward (a gap in the input) they are
-  let in, backward (a simulation was restarted) the pipeline starts a new era.
+Time is cut into ticks: tick k ends at k * tick_s and its window is ((k-1) * tick_s, k * tick_s]. With M the fleet's
+time (senders.py: no single sender can move it), every tick that ends before M - wait is closed; the wait is lateness_s,
+more while many senders lag. What becomes of a sample:
+- accepted, at its own time with the known offset of its sender taken off;
+- late: it belongs to a closed tick. Dropped;
+- clock: its sender's clock jumps about. Dropped;
+- time_jump: it is too far ahead of M, or more than max_jump_s behind. It is held. If a sample on the line arrives next,
+  what was held is dropped: somebody's clock is wrong, and senders.py learns by how much. If instead most senders are
+  held, agreeing with each other (those that go back or are alone for jump_confirm_s), or nobody else speaks for a
+  while, then time itself has jumped: forward (a gap in the input) the samples are let in, backward (a simulation was
+  restarted) the pipeline starts a new era.
+
+`notes` says once per tick which senders are off; the detector `clock` makes alarms of them.
 """
 
 from __future__ import annotations
@@ -21,114 +27,299 @@ from typing import Any
 import numpy as np
 
 from watchkeeper.config.schema import Time
-from watchkeeper.streams.batch import F8, I8, U1
+from watchkeeper.detectors.engine import senders as rules_of
+from watchkeeper.detectors.engine.senders import (
+    ACCEPT,
+    HELD,
+    LATE,
+    REFUSED,
+    RESUME,
+    STRAY,
+    Arrived,
+    Judged,
+    Rules,
+    admit,
+    closed_tick,
+    join_run,
+    on_line,
+)  # fmt: skip
+from watchkeeper.detectors.engine.sendertable import SenderTable
+from watchkeeper.detectors.fleet.clocks import ClockNote
+from watchkeeper.streams.batch import F8, I4, I8, U1, Bool
 from watchkeeper.streams.kernels import njit
 from watchkeeper.streams.messages import Drop, Kind
 
-ACCEPT, LATE, HELD = 0, 1, 2
+__all__ = ["ACCEPT", "HELD", "LATE", "REFUSED", "EventClock", "HeldSample", "Verdict", "closed_tick", "tick_of"]
+
 # Held samples are kept to be let in later; a longer run than this before confirmation is cut at its old end.
 HELD_MAX = 10_000
 # Samples that come this many max_jump_s apart can still agree: a lone vehicle may report once in five minutes.
 SPARSE = 10
+# Where most senders are not heard any more, those that are left must go on alone so long, and so often, to be believed;
+# six times as long if they go back by minutes, which may be what a link had kept back.
+ALONE_S, ALONE_SAMPLES, ALONE_BACK = 10.0, 5, 6.0
+# So many samples, for each second between reports of the others, if they do not go on at the pace that is known of
+# them; and ten times as many as one sender usually sends between two samples of others: a clock that runs away is no
+# silence of the others.
+ROUGH_SAMPLES, ROUGH_ROWS, ROUGH_MAX = 30, 10, 1000
+
+
+@dataclass(frozen=True, slots=True)
+class HeldSample:
+    """One sample set aside: enough to let it in later, at the time t that its sender means."""
+
+    kind: Kind
+    name: str
+    via: str
+    t: float
+    data: F8
 
 
 @dataclass(slots=True)
 class Verdict:
-    """What becomes of a batch: for each sample ACCEPT, LATE or HELD; and what happened at which sample.
+    """What becomes of a batch: for each sample its time, offset taken off, and ACCEPT, LATE, HELD or REFUSED.
 
     `resets` are the sample numbers before which a new era begins; `released` are held samples (number of the
     sample at whose arrival they were let in, their own row) to be treated as accepted just before it.
     """
 
     codes: U1
+    t: F8
     resets: list[int] = field(default_factory=list)
     released: list[tuple[int, HeldSample]] = field(default_factory=list)
-
-
-@dataclass(frozen=True, slots=True)
-class HeldSample:
-    """One sample set aside: enough to let it in later."""
-
-    kind: Kind
-    name: str
-    t: float
-    data: F8
+    shifted: bool = False
+    """Whether any time differs from that of the sample."""
 
 
 class EventClock:
-    """The newest time, the closed ticks, and the samples held because their clock may have jumped."""
+    """The fleet's time, the closed ticks, every sender's clock, and the samples held because time may have jumped."""
 
-    def __init__(self, time: Time) -> None:
+    def __init__(self, time: Time, capacity: int) -> None:
         self.tick_s = time.tick_s
-        self.retune(time)
-        self.t_max = -np.inf
         self.held: list[HeldSample] = []
+        self.retune(time)
+        self._table = SenderTable(capacity, time.lateness_s)
 
     def retune(self, time: Time) -> None:
         """Take new limits; tick_s needs a restart because ticks are numbered by it."""
         self.lateness_s = time.lateness_s
         self.max_jump_s = time.max_jump_s
         self.jump_confirm_s = time.jump_confirm_s
+        self._rules = Rules(self.tick_s, time.lateness_s, time.max_jump_s, time.clock_tolerance_s)
+
+    @property
+    def t_max(self) -> float:
+        """The fleet's time; -inf before the first sample."""
+        return float(self._table.now["t"])
 
     @property
     def closed(self) -> int:
         """The newest closed tick."""
-        return closed_tick(self.t_max, self.tick_s, self.lateness_s)
+        return int(self._table.now["closed"])
 
-    def admit(self, t: F8, row: Callable[[int], HeldSample], drop: Callable[[Kind, str], None]) -> Verdict:
-        """Judge samples in arrival order. `row(i)` fetches sample i, `drop` counts a held sample given up."""
-        verdict = Verdict(np.zeros(len(t), np.uint8))
+    def admit(
+        self,
+        t: F8,
+        names: list[str],
+        who: I4,
+        via: I4,
+        row: Callable[[int, float], HeldSample],
+        drop: Callable[[Kind, str], None],
+    ) -> Verdict:
+        """Judge samples in arrival order: sample i is of the vehicle `names[who[i]]` and came by gateway `via[i]`.
+
+        `row(i, t)` fetches sample i with another time, `drop` counts a held sample given up.
+        """
+        verdict = Verdict(np.zeros(len(t), np.uint8), np.empty(len(t)))
+        table, judged = self._table, Judged(verdict.codes, verdict.t)
+        number = table.numbers(names, who)[who]
         i = 0
         while i < len(t):
-            start = i
-            self.t_max, i = _admit(t, i, self.t_max, self.tick_s, self.lateness_s, self.max_jump_s, verdict.codes)
-            if i > start and self.held:
-                self.give_up(drop)
-            if i < len(t):
-                self._suspect(i, row(i), verdict, drop)
+            table.now["held"] = len(self.held)
+            arrived = Arrived(t, number, via)
+            i, why = admit(arrived, i, table.senders, table.high, table.now, self._rules, judged)
+            if why == STRAY:
+                resets = len(verdict.resets)
+                self._suspect(i, number[i], row(i, float(verdict.t[i])), verdict, drop)
+                if len(verdict.resets) > resets:
+                    number = self._table.numbers(names, who[i:])[who]
                 i += 1
+            elif why == rules_of.REVIEW:
+                self._table.note(self._rules)
+            elif why == RESUME:
+                self._resume(i, float(verdict.t[i]), names[who[i]], verdict, drop)
+        verdict.shifted = bool(self._table.now["off"]) and bool((verdict.t != t).any())
         return verdict
 
-    def _suspect(self, i: int, sample: HeldSample, verdict: Verdict, drop: Callable[[Kind, str], None]) -> None:
+    def _suspect(
+        self, i: int, sender: int, sample: HeldSample, verdict: Verdict, drop: Callable[[Kind, str], None]
+    ) -> None:
+        """A sample that is too far from the fleet's time: of a clock that is off, or the first of a new time."""
+        table, now, record = self._table, self._table.now, self._table.senders[sender]
+        newest = max(now["t"], now["leader_t"])
+        if record["unsteady"]:
+            verdict.codes[i] = REFUSED
+            rules_of.stray(record, sample.t - newest, now, self._rules)
+            rules_of.name(record, now)
+            return
         verdict.codes[i] = HELD
-        if self.held:
-            # does it go on from the last one, on the same side of the present?
-            step = sample.t - self.held[-1].t
-            same_side = (sample.t > self.t_max) == (self.held[-1].t > self.t_max)
-            if not same_side or not -self.lateness_s <= step <= SPARSE * self.max_jump_s:
-                self.give_up(drop)
+        join_run(record, sample.t, now)
         self.held.append(sample)
         if len(self.held) > HELD_MAX:
-            drop(self.held.pop(0).kind, Drop.TIME_JUMP)
-        if sample.t - self.held[0].t < self.jump_confirm_s:
-            return
-        if sample.t < self.t_max:
-            verdict.resets.append(i)
-        self.t_max = max(h.t for h in self.held)
-        verdict.released += [(i, held) for held in self.held]
+            self._drop(self.held.pop(0), drop)
+        # another gap, and nobody has contradicted those before it
+        gap = now["active"] <= 1 and record["n"] > 0 and now["run_senders"] == 1 and self._is_gap(sample.t)
+        agree = table.agree(sample.t, self.lateness_s, self._older_s(sample.t, record), sender)
+        if gap or self._jumped(agree):
+            names = table.names_of(agree)
+            back = sample.t < now["t"]
+            far_s = np.inf if now["run_ordered"] else max(self.max_jump_s, now["reach_s"])
+            self._give_up_but(
+                lambda held: held.name in names and abs(held.t - sample.t) <= far_s and (back or self._is_open(held.t)),
+                drop,
+            )
+            if back:
+                verdict.resets.append(i)
+                table.begin(self.lateness_s)
+            self._let_in(i, self.held, verdict)
+        # while there is but one other, which of the two is right may be seen soon
+        elif rules_of.stray(record, sample.t - newest, now, self._rules):
+            table.note(self._rules)
+            if not now["confirmed"]:
+                self._give_up_but(lambda held: held.name != sample.name, drop)
+
+    def _older_s(self, t: float, record: Any) -> float:
+        """Samples of others agree with one of time t if they are at most this much older."""
+        now = self._table.now
+        if t > now["t"] and now["run_ordered"] and 2 * record["run_n"] <= len(self.held) + 1:
+            # reports that are rare: senders take turns, and each goes on from the one before
+            return np.inf
+        return max(float(now["reach_s"]), rules_of.DEEP_S)
+
+    def _is_gap(self, t: float) -> bool:
+        """Whether a sample ahead is far from the one before it."""
+        return len(self.held) > 1 and self.t_max < self.held[-2].t < t - SPARSE * self.max_jump_s
+
+    def _is_open(self, t: float) -> bool:
+        """Whether the tick of this time is not closed yet."""
+        return int(np.ceil(t / self.tick_s)) > self.closed
+
+    def _give_up_but(self, keep: Callable[[HeldSample], bool], drop: Callable[[Kind, str], None]) -> None:
+        """Drop what is held, apart from some."""
+        kept = [held for held in self.held if keep(held)]
+        self.held = [held for held in self.held if not keep(held)]
+        self.give_up(drop)
+        self.held = kept
+
+    def _let_in(self, i: int, held: list[HeldSample], verdict: Verdict, *, move: bool = True) -> None:
+        """Time has got as far as these, at the arrival of sample i."""
+        verdict.released += [(i, sample) for sample in held]
         self.held = []
+        self._jump(held, move=move)
+
+    def _resume(self, i: int, t: float, name: str, verdict: Verdict, drop: Callable[[Kind, str], None]) -> None:
+        """A sample on the line has arrived: what is held was no jump, unless time has got as far as that with it."""
+        now = self._table.now
+        # what is within reach from here would have been taken had it come after this one
+        last_t = t + max(self._rules.tolerance_s, float(now["reach_s"]))
+        let_in = [held for held in self.held if now["t"] < held.t <= last_t]
+        rest = [held for held in self.held if not now["t"] < held.t <= last_t]
+        # one sender against another: nothing of the other is given up yet
+        undecided = [] if now["confirmed"] else [held for held in rest if held.name != name]
+        self.held = [held for held in rest if held.name == name or now["confirmed"]]
+        self.give_up(drop)
+        self._let_in(i, let_in, verdict, move=False)
+        self.held, now["resumed"] = undecided, True
+
+    def _jumped(self, agree: Bool) -> bool:
+        """Whether the senders that agree have the new time: they are most of all, or nobody else speaks."""
+        now = self._table.now
+        votes, active = self._table.votes(agree)
+        names = self._table.names_of(agree)
+        mine = self.held if now["run_senders"] == votes else [held for held in self.held if held.name in names]
+        behind_s, span_s = now["t"] - mine[-1].t, mine[-1].t - mine[0].t
+        if votes > now["active"] - active:
+            # forward at once; back only if they go on, because a broker may deliver again what is seconds old
+            at_once = votes > 1 and (behind_s < 0.0 or not now["confirmed"])
+            return at_once or span_s >= self.jump_confirm_s
+        n = min(len(mine), int(now["row"]))
+        if n < ALONE_SAMPLES:
+            return False
+        span_s = mine[-1].t - mine[-n].t
+        if behind_s < 0.0 and now["run_smooth"]:
+            return bool(span_s >= max(ALONE_S, self.jump_confirm_s, 3.0 * now["every_s"]))
+        rough = max(ROUGH_SAMPLES * max(1.0, now["every_s"]), ROUGH_ROWS * now["row_usual"])
+        if votes == 1 and now["active"] > 1 and n < min(rough, ROUGH_MAX):
+            return False
+        patience = ALONE_BACK if 0.0 < behind_s < SPARSE * self.max_jump_s else 1.0
+        return span_s >= patience * max(ALONE_S, self.jump_confirm_s)
+
+    def _jump(self, held: list[HeldSample], *, move: bool) -> None:
+        """These are on the line now, and the fleet's time if it moves with them."""
+        names = [sample.name for sample in held]
+        numbers = self._table.numbers(names, np.arange(len(names), dtype=np.int32))
+        now = self._table.now
+        for number, sample in zip(numbers.tolist(), held, strict=True):
+            lead_s = 0.0 if now["t"] == -np.inf else min(sample.t - now["t"], now["reach_s"])
+            sender = self._table.senders[number]
+            on_line(sender, sample.t, lead_s, int(sender["via"]) - 1, now)
+            # it was no stray after all
+            sender["strays"] = 0.0
+            if move:
+                now["t"] = max(now["t"], sample.t)
+        if move or now["confirmed"]:
+            rules_of.new_run(now)
+        if not move:
+            return
+        now["leader"], now["leader_voter"], now["leader_t"] = 0, 0, -np.inf
+        rules_of.review(self._table.senders, self._table.high, now, self._rules)
+        now["closed"] = max(int(now["closed"]), closed_tick(now["t"], self.tick_s, now["wait_s"]))
 
     def give_up(self, drop: Callable[[Kind, str], None]) -> None:
-        """Drop what is held: an ordinary sample has arrived, or the input has ended."""
+        """Drop what is held: the input has ended."""
         for held in self.held:
-            drop(held.kind, Drop.TIME_JUMP)
+            self._drop(held, drop)
         self.held = []
 
+    def _drop(self, held: HeldSample, drop: Callable[[Kind, str], None]) -> None:
+        behind_s = self.t_max - held.t
+        drop(held.kind, Drop.LATE if 0.0 < behind_s <= self.max_jump_s + self.lateness_s else Drop.TIME_JUMP)
+
+    def own_t(self, t: F8, names: list[str], who: I4) -> F8:
+        """The times that the senders of these samples mean: known offsets taken off."""
+        offset_s: F8 = self._table.senders["offset_s"][self._table.numbers(names, who)]
+        return t - offset_s[who]
+
+    def reach(self, t: float) -> None:
+        """The fleet's time is t at least, whatever the senders here say."""
+        self._table.now["t"] = max(self.t_max, t)
+
+    @property
+    def noted_t(self) -> float:
+        """The time of the first note that waits; inf when there is none."""
+        return min((note.t for note in self._table.notes), default=np.inf)
+
+    def take_notes(self, era: int, t: float) -> list[ClockNote]:
+        """The notes up to t of an era; they are not given twice."""
+        return self._table.take_notes(era, t)
+
+    def forget_gateways(self, numbers: I4) -> None:
+        """See SenderTable."""
+        self._table.forget_gateways(numbers)
+
+    def gauges(self) -> dict[str, float]:
+        """See SenderTable."""
+        return self._table.gauges()
+
     def snapshot(self) -> dict[str, Any]:
-        """Held samples are not kept: at worst a jump is confirmed a little later."""
-        return {"t_max": self.t_max, "tick_s": self.tick_s}
+        """All of it."""
+        held = [[int(h.kind), h.name, h.via, h.t, h.data] for h in self.held]
+        return {"tick_s": self.tick_s, "table": self._table.snapshot(), "held": held}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Take over a snapshot."""
-        self.t_max = state["t_max"]
-
-
-@njit(cache=True)
-def closed_tick(t_max: float, tick_s: float, lateness_s: float) -> int:
-    """The newest tick that ends before t_max - lateness_s; a very small number before the first sample."""
-    if t_max == -np.inf:
-        return -(2**62)
-    return int(np.ceil((t_max - lateness_s) / tick_s)) - 1
+        """Take over a snapshot. ValueError: of another version."""
+        self._table.restore(state["table"])
+        self.held = [HeldSample(Kind(kind), name, via, t, data) for kind, name, via, t, data in state["held"]]
 
 
 @njit(cache=True)
@@ -138,23 +329,3 @@ def tick_of(t: F8, tick_s: float) -> I8:
     for i in range(t.size):
         k[i] = int(np.ceil(t[i] / tick_s))
     return k
-
-
-@njit(cache=True)
-def _admit(
-    t: F8, start: int, t_max: float, tick_s: float, lateness_s: float, max_jump_s: float, codes: U1
-) -> tuple[float, int]:
-    """Judge samples from `start` until one looks like a clock jump; the new t_max and where it stopped."""
-    closed = closed_tick(t_max, tick_s, lateness_s)
-    for i in range(start, t.size):
-        x = t[i]
-        if x > t_max:
-            if x > t_max + max_jump_s and t_max > -np.inf:
-                return t_max, i
-            t_max = x
-            closed = closed_tick(t_max, tick_s, lateness_s)
-        elif int(np.ceil(x / tick_s)) <= closed:
-            if x < t_max - max_jump_s - lateness_s:
-                return t_max, i
-            codes[i] = LATE
-    return t_max, t.size

@@ -1,18 +1,24 @@
 """The one Pipeline: everything between a checked batch and an alarm event. The daemon, replay and evaluation drive it.
 
     feed(batch) -> events        samples as they arrive; runs every tick that this closes
+    in_order(batch) -> batch     what several senders had saved up, in the order of their own times
     advance(t) -> events         time goes on without samples (live only), so that silence is noticed
+    reach(t) -> events           time has definitely reached t, and nothing older will come
+    accept(vehicle) -> events    a person takes a lasting state as normal
     finish() -> events           the input has ended: run the ticks up to the newest sample
-    snapshot() / restore()       the whole state, between calls
+    snapshot() / restore()       the whole state, between calls: what follows is the same to the byte
+    away()                       we were not running: the time until the next sample is not judged
 
 Synchronous, single-threaded, no I/O, no wall clock. For one sequence of samples the events are the same bytes,
-however it is cut into batches.
+however it is cut into batches. Ticks in which nothing can change are left out (quiet.py), however long they last.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable
+from dataclasses import replace
+from functools import partial
 from itertools import repeat
 from typing import Any
 
@@ -20,38 +26,58 @@ import numpy as np
 
 from watchkeeper.config.guests import section_of
 from watchkeeper.config.schema import Config
-from watchkeeper.detectors.alarms.events import CLEARED, AlarmBook, AlarmEvent
+from watchkeeper.detectors.alarms.events import AlarmBook, AlarmEvent
 from watchkeeper.detectors.alarms.subjects import Pairs, Places, Subjects, Vehicles
 from watchkeeper.detectors.alarms.watch import Watch
-from watchkeeper.detectors.base import Detector, Evidence, PlaceDetector, Window
-from watchkeeper.detectors.catalog import REGISTRY
+from watchkeeper.detectors.base import AcceptingDetector, Detector, Evidence, Window
+from watchkeeper.detectors.clock.alarms import ClockAlarms
+from watchkeeper.detectors.clock.declaration import CLOCK
+from watchkeeper.detectors.coverage.declaration import WATCH
+from watchkeeper.detectors.engine import state
 from watchkeeper.detectors.engine.arrivals import Arrivals, single
-from watchkeeper.detectors.engine.eventtime import ACCEPT, LATE, EventClock, HeldSample, Verdict, closed_tick
+from watchkeeper.detectors.engine.eventtime import (
+    ACCEPT,
+    LATE,
+    REFUSED,
+    EventClock,
+    HeldSample,
+    Verdict,
+    closed_tick,
+    tick_of,
+)
 from watchkeeper.detectors.engine.gateways import Gateways
+from watchkeeper.detectors.engine.guard import Guard
+from watchkeeper.detectors.engine.quiet import EVICT_EVERY_S, TIDY_EVERY_S, quiet_until, reaches, wakes
+from watchkeeper.detectors.engine.room import make_room
 from watchkeeper.detectors.engine.window import Block, Pending, samples_of
 from watchkeeper.detectors.fleet.fleet import Fleet
 from watchkeeper.detectors.incidents.declaration import INCIDENT
 from watchkeeper.detectors.incidents.incidents import Incidents, link_stats
-from watchkeeper.streams.batch import Batch, CheckedBatch, Columns
+from watchkeeper.streams.batch import I4, Batch, CheckedBatch, Columns
 from watchkeeper.streams.check import checked
+from watchkeeper.streams.logs.chunks import numbered, reordered
 from watchkeeper.streams.messages import Drop, Kind
 
 OnEvidence = Callable[[Window, list[Evidence]], None]
-# How often vehicles unheard of are looked for, in seconds of event time.
-EVICT_EVERY_S = 10.0
 NEVER = -(2**62)
 
 
 class Pipeline:
     """See the module's docstring."""
 
-    def __init__(self, config: Config, *, on_evidence: OnEvidence | None = None) -> None:
+    def __init__(self, config: Config, *, on_evidence: OnEvidence | None = None, every_tick: bool = False) -> None:
         self.config = config
         # each tick's evidence before debouncing, for observers such as the live page; may be set at any time
         self.on_evidence = on_evidence
+        # run ticks in which nothing can change as well, for observers who count scores; alarms are the same
+        self.every_tick = every_tick
         self.drops: Counter[tuple[str, str]] = Counter()
         self.samples: Counter[str] = Counter()
         self.ticks = 0
+        # a new one begins when time goes back for good
+        self._era = 0
+        # vehicles that were forgotten early, because the fleet was full
+        self.crowded_out = 0
         self.book = AlarmBook(config.alarms)
         self._begin()
 
@@ -59,29 +85,40 @@ class Pipeline:
         """An empty fleet at an unknown time."""
         config = self.config
         self.fleet = Fleet(config.fleet)
-        self.clock = EventClock(config.time)
-        self.detectors: list[Detector] = [
-            make(config, self.fleet)
-            for make in REGISTRY.values()
-            if any(self._section(kind.name).enabled for kind in make.declaration.kinds)
-        ]
-        self._watches = {
-            kind.name: Watch(kind.name, self._section(kind.name).debounce, self._subjects(detector), self.book)
+        self.clock = EventClock(config.time, config.fleet.max_vehicles + config.limits.max_gateways)
+        self.guard = Guard(config, self.fleet, self.book)
+        self.watches = {
+            kind.name: self.watch_over(kind.name, detector)
             for detector in self.detectors
             for kind in detector.declaration.kinds
             if self._section(kind.name).enabled
         }
-        # a diagnosis rests on link statistics
-        links = link_stats(self.detectors) if config.diagnosis.enabled else None
-        self.incidents = None if links is None else Incidents(config, self.fleet, links, self.book)
+        self.clock_alarms = ClockAlarms(config.detectors.clock, self.book)
+        self.gateway_table = Gateways()
+        self.incidents = self.no_incidents()
         self._pending = {kind: Pending(kind) for kind in Kind}
-        self._gateways = Gateways()
+        # what was restored without its past: detector, `<kind> alarms` or `incidents`, to the reason in words
+        self.cold: dict[str, str] = {}
         self._declare()
-        # the last tick that ran, and the last that the samples themselves have closed (advance() may be ahead)
+        # the last tick that ran, and the last that is closed for good (advance() may be ahead)
         self._done = self._stream_done = NEVER
+        # until when nothing can change without samples; None: not asked since the last tick
+        self._quiet_until: float | None = None
         self._away = False
         self._last_t = -np.inf
-        self._evict_at = -np.inf
+
+    def watch_over(self, kind: str, detector: Detector) -> Watch:
+        """A watch over one alarm kind that has seen nothing yet."""
+        return Watch(kind, self._section(kind).debounce, self._subjects(detector), self.book)
+
+    def no_incidents(self) -> Incidents | None:
+        """Incidents, none open so far; None when they are switched off. A diagnosis rests on link statistics."""
+        links = link_stats(self.detectors) if self.config.diagnosis.enabled else None
+        if links is None:
+            return None
+        incidents = Incidents(self.config, self.fleet, links, self.book, self.gateway_table.number)
+        incidents.on_error = self.guard.incident_failed
+        return incidents
 
     def _section(self, kind: str) -> Any:
         """The settings of an alarm kind."""
@@ -90,7 +127,7 @@ class Pipeline:
     def _declare(self) -> None:
         """Make the vehicles and gateways known that the configuration names, heard or not."""
         self.fleet.declare(self.config.topology)
-        self._gateways.know(self.fleet.declared.gateways, self.config.limits.max_gateways)
+        self.gateway_table.declare(self.fleet.declared.gateways, self.config.limits.max_gateways)
 
     # -- what drives it -------------------------------------------------------------------------------------
 
@@ -107,16 +144,35 @@ class Pipeline:
         if self._away:
             back = (int(np.ceil(arrivals.t.min() / self.clock.tick_s)) - 1) * self.clock.tick_s
             self.fleet.away, self._away = (self.clock.t_max, max(back, self.clock.t_max)), False
-        verdict = self.clock.admit(arrivals.t, arrivals.held, self._drop)
+        self.gateway_table.know(batch.vias, self.config.limits.max_gateways)
+        via = self.gateway_table.translate(batch.vias, arrivals.via)
+        verdict = self.clock.admit(arrivals.t, batch.ids, arrivals.vid, via, arrivals.held, self._drop)
         if verdict.resets or verdict.released:
             return self._feed_jump(batch, arrivals, verdict)
         for kind, cols in batch.kinds.items():
-            codes = verdict.codes[arrivals.place[kind]]
+            place = arrivals.place[kind]
+            codes = verdict.codes[place]
+            if verdict.shifted:
+                cols = replace(cols, t=verdict.t[place])  # noqa: PLW2901
             if codes.any():
                 self._drop(kind, Drop.LATE, int((codes == LATE).sum()))
+                self._drop(kind, Drop.CLOCK, int((codes == REFUSED).sum()))
                 cols = cols.take(codes == ACCEPT)  # noqa: PLW2901
             self._accept(batch, kind, cols)
         return self._run(self.clock.closed)
+
+    def in_order(self, batch: CheckedBatch) -> CheckedBatch:
+        """Samples that were saved up during an outage, in the order of their own times.
+
+        After an outage one sender after the other sends what it has saved. In this order of arrival the first one would
+        close the ticks that all others still have samples for. A batch in which time goes back stays as it is.
+        """
+        batch = numbered(batch)
+        arrivals = Arrivals(batch)
+        own_t = self.clock.own_t(arrivals.t, batch.ids, arrivals.vid)
+        if own_t.size == 0 or own_t.min() < self.clock.t_max - self.clock.max_jump_s:
+            return batch
+        return reordered(batch, own_t)
 
     def advance(self, t: float) -> list[AlarmEvent]:
         """Event time has reached t although no sample says so.
@@ -127,32 +183,65 @@ class Pipeline:
         """
         if self._away:
             return []
-        return self._ticks(closed_tick(max(t, self.clock.t_max), self.clock.tick_s, self.clock.lateness_s))
+        newest_t = self.clock.t_max
+        t = min(max(t, newest_t), newest_t + self.config.time.gap_skip_s)
+        return self._ticks(closed_tick(t, self.clock.tick_s, self.clock.lateness_s))
+
+    def reach(self, t: float) -> list[AlarmEvent]:
+        """Time has definitely reached t, and nothing older will come: run every tick that ends at or before t.
+
+        For those who know more than the samples here: the driver of one shard of a fleet, or of a fleet that may be
+        quiet. Samples of these ticks that come all the same are late.
+        """
+        self.clock.reach(t)
+        tick = int(np.floor(t / self.clock.tick_s + 1e-6))
+        if self._done == NEVER and not self.pending:
+            # the first tick ever: whoever is declared is expected from here on
+            self._done = self._stream_done = tick - 1
+        return self._run(tick)
+
+    def accept(self, vehicle: str) -> list[AlarmEvent]:
+        """A person accepts a lasting state of this vehicle, such as a position that moved away: its alarm ends."""
+        slot = self.fleet.slot_of.get(vehicle, -1)
+        events: list[AlarmEvent] = []
+        for fence in self.guard.fences if slot >= 0 else []:
+            detector = fence.detector
+            if isinstance(detector, AcceptingDetector) and fence.ask("accept", partial(detector.accept, slot)):
+                kinds = {kind.name for kind in detector.declaration.kinds}
+                for watch in (watch for kind, watch in self.watches.items() if kind in kinds):
+                    events += watch.accept(slot, self.watermark)
+        if events and self.incidents is not None:
+            events += self.incidents.step(self.watermark, events)
+        return events
 
     def finish(self) -> list[AlarmEvent]:
         """Run the ticks up to and including the newest sample: the input has ended."""
         self.clock.give_up(self._drop)
-        if self.clock.t_max == -np.inf:
-            return []
-        return self._run(int(np.ceil(self.clock.t_max / self.clock.tick_s)))
+        newest = max([self.clock.t_max, *(pending.last_t for pending in self._pending.values() if pending.n)])
+        return self._run(int(np.ceil(newest / self.clock.tick_s))) if newest > -np.inf else []
 
     # -- intake ---------------------------------------------------------------------------------------------
 
     def _accept(self, batch: CheckedBatch, kind: Kind, cols: Columns) -> None:
         """Give the samples their slots and let them wait for their tick."""
         fleet = self.fleet
+        if len(cols.t) and cols.t.min() <= self._stream_done * self.clock.tick_s:
+            # its tick is over: time was said to have reached it
+            late = tick_of(cols.t, self.clock.tick_s) <= self._stream_done
+            self._drop(kind, Drop.LATE, int(late.sum()))
+            cols = cols.take(~late)
+        via = self.gateway_table.expect(batch.vias, cols.via, cols.t)
         # one dictionary look-up per name at C speed; only newcomers cost Python time
         slot_of_vid = np.array(list(map(fleet.slot_of.get, batch.ids, repeat(-1))), np.int32)
         if (slot_of_vid < 0).any():
-            used = np.zeros(len(batch.ids), bool)
-            used[cols.vid] = True
-            for vid in np.flatnonzero(used & (slot_of_vid < 0)).tolist():
-                slot_of_vid[vid] = fleet.slot_for(batch.ids[vid])
+            source = np.full(len(batch.ids), -2)
+            source[cols.vid] = via
+            for vid in np.flatnonzero((source > -2) & (slot_of_vid < 0)).tolist():
+                slot_of_vid[vid] = fleet.slot_for(batch.ids[vid], int(source[vid]))
         if batch.callsigns:
             fleet.call(batch.callsigns)
         slot = fleet.expect(slot_of_vid, cols.vid, cols.t)
-        self._gateways.know(batch.vias, self.config.limits.max_gateways)
-        block = Block(slot, self._gateways.translate(batch.vias, cols.via), cols.t, cols.data)
+        block = Block(slot, via, cols.t, cols.data)
         if (full := slot < 0).any():
             self._drop(kind, Drop.FLEET_FULL, int(full.sum()))
             block = block.take(np.flatnonzero(~full))
@@ -176,22 +265,29 @@ class Pipeline:
                 self._accept(*single(held))
             if code == ACCEPT:
                 kind, row = arrivals.where(i)
-                self._accept(batch, kind, batch.kinds[kind].take(np.array([row])))
-            elif code == LATE:
-                self._drop(arrivals.where(i)[0], Drop.LATE)
+                cols = replace(batch.kinds[kind].take(np.array([row])), t=verdict.t[i : i + 1])
+                self._accept(batch, kind, cols)
+            elif code in (LATE, REFUSED):
+                self._drop(arrivals.where(i)[0], Drop.LATE if code == LATE else Drop.CLOCK)
         return events + self._run(self.clock.closed)
 
     def _new_era(self) -> list[AlarmEvent]:
         """Time went backward for good (a simulation was restarted): end everything and start afresh."""
         last = max((p.last_t for p in self._pending.values() if p.n), default=self._last_t)
         events = self._run(int(np.ceil(last / self.clock.tick_s))) if last > -np.inf else []
-        for watch in self._watches.values():
+        for watch in self.watches.values():
             events += watch.end(last, "clock_reset")
+        events += self.guard.alarms.end(last, "clock_reset")
+        events += self.clock_alarms.end(last, "clock_reset")
         if self.incidents is not None:
             events += self.incidents.end(last, "clock_reset")
-        clock = self.clock
+        clock, gateways = self.clock, self.gateway_table.snapshot()
+        self._era += 1
         self._begin()
         self.clock = clock
+        # numbers stay what they are: samples that wait have them
+        self.gateway_table.restore(gateways)
+        self._declare()
         return events
 
     def _drop(self, kind: Kind, reason: str, n: int = 1) -> None:
@@ -222,44 +318,71 @@ class Pipeline:
             if not windows:
                 return []
             self._done = min(windows) - 1
-        busy = sorted(windows)
-        k = self._done + 1
+        k, busy = self._done + 1, iter([*sorted(windows), tick + 1])
+        next_busy = next(busy)
         while k <= tick:
-            away = self.fleet.away[0] < k * tick_s <= self.fleet.away[1]
-            if k not in windows and (away or k * tick_s - self._last_t > self.config.time.gap_skip_s):
-                k = next((b for b in busy if b > k), tick + 1)
-                continue
+            if k < next_busy:
+                # straight to the next tick in which something can happen
+                k = min(next_busy, max(k, wakes(self._nothing_until(k * tick_s), tick_s)))
+                if k > tick:
+                    break
+            while next_busy <= k:
+                next_busy = next(busy)
             events += self._tick(k * tick_s, windows.get(k, {}))
             k += 1
         self._done = tick
         return events
 
+    def _nothing_until(self, t: float) -> float:
+        """Until when ticks without samples, of which one ends at t, change nothing."""
+        left_t, back_t = self.fleet.away
+        if left_t < t <= back_t:
+            return back_t + 0.5 * self.clock.tick_s
+        if self.every_tick:
+            return t
+        if self._quiet_until is None:
+            self._quiet_until = quiet_until(self)
+        return self._quiet_until
+
     def _tick(self, t: float, blocks: dict[Kind, Block]) -> list[AlarmEvent]:
+        self._quiet_until = None
         samples = {
             kind: samples_of(kind, block, self.fleet.high, lambda n, kind=kind: self._drop(kind, Drop.DUPLICATE, n))  # type: ignore[misc]
             for kind, block in blocks.items()
         }
         for rows in samples.values():
             self.fleet.ingest(rows)
+            self.gateway_table.hear(rows.via, t)
             self._last_t = max(self._last_t, float(rows.t.max()))
         if self.fleet.declared.any:
             self.fleet.declared.expect(t, self.fleet.high)
         window = Window(t, samples)
-        evidence = [found for detector in self.detectors for found in detector.step(window)]
+        evidence = self.guard.step(window)
+        if self.guard.restarted and self.incidents is not None and (links := link_stats(self.detectors)) is not None:
+            self.incidents.follow(links)
         if self.on_evidence is not None:
             self.on_evidence(window, evidence)
         events: list[AlarmEvent] = []
         for found in evidence:
-            events += self._watches[found.kind].step(found, t)
+            # a kind that is switched off has no watch
+            if found.kind in self.watches:
+                events += self.watches[found.kind].step(found, t)
         named = {found.kind for found in evidence}
-        for kind, watch in self._watches.items():
+        for kind, watch in self.watches.items():
             if kind not in named:
                 events += watch.step(None, t)
-        if t >= self._evict_at:
+        events += self.guard.settle(t, self.watches)
+        notes = self.clock.take_notes(self._era, t)
+        self.guard.mark_clocks(notes)
+        events += self.clock_alarms.step(t, notes, self.gateways)
+        if reaches(t, self.clock.tick_s, TIDY_EVERY_S):
+            for watch in self.watches.values():
+                watch.tidy(t)
+        if reaches(t, self.clock.tick_s, EVICT_EVERY_S):
             events += self._evict(t)
-            self._evict_at = t + EVICT_EVERY_S
+        events += make_room(self, t)
         if self.incidents is not None:
-            events += self.incidents.step(t, events, self._gateways.number)
+            events += self.incidents.step(t, events)
         self.ticks += 1
         events.sort(key=lambda e: (e.t, e.kind, e.subjects, e.t_raised))
         return events
@@ -271,16 +394,23 @@ class Pipeline:
         return Places() if subjects == "place" else Vehicles(self.fleet)
 
     def _evict(self, t: float) -> list[AlarmEvent]:
-        slots = self.fleet.idle(t)
+        return self.forget(self.fleet.idle(t), t)
+
+    def forget(self, slots: I4, t: float) -> list[AlarmEvent]:
+        """These vehicles are gone: their alarms end, and nothing is known of them any more."""
         if not len(slots):
             return []
-        events = [event for watch in self._watches.values() for event in watch.forget(slots, t, "forgotten")]
-        for detector in self.detectors:
-            detector.forget(slots)
+        events = [event for watch in self.watches.values() for event in watch.forget(slots, t)]
+        events += self.guard.forget(slots, t)
         self.fleet.forget(slots, t)
         return events
 
     # -- looking in from outside ----------------------------------------------------------------------------
+
+    @property
+    def detectors(self) -> list[Detector]:
+        """The detectors that are on; each stands behind a fence, see guard.py."""
+        return self.guard.detectors
 
     @property
     def active(self) -> dict[tuple[str, tuple[str, ...]], AlarmEvent]:
@@ -290,7 +420,8 @@ class Pipeline:
     @property
     def watched(self) -> set[str]:
         """The alarm kinds that can be raised with these settings."""
-        return {*self._watches} | ({INCIDENT} if self.incidents is not None else set())
+        others = {CLOCK: self.config.detectors.clock.enabled, INCIDENT: self.incidents is not None}
+        return {*self.watches, WATCH} | {kind for kind, on in others.items() if on}
 
     @property
     def t_max(self) -> float:
@@ -304,8 +435,8 @@ class Pipeline:
 
     @property
     def gateways(self) -> list[str]:
-        """The gateways that are declared, then those that samples came through, in the order of their numbers."""
-        return list(self._gateways.number)
+        """The gateways by number: declared ones first, then those that samples came through; "" for a free number."""
+        return self.gateway_table.names
 
     @property
     def pending(self) -> int:
@@ -314,11 +445,12 @@ class Pipeline:
 
     def gauges(self) -> dict[str, float]:
         """Figures of every detector, `<detector>_<figure>`, and the latest scores' quantiles per alarm kind."""
-        found = {f"{d.declaration.name}_{key}": value for d in self.detectors for key, value in d.gauges().items()}
+        found = self.guard.gauges()
+        found |= {f"{CLOCK}_{key}": value for key, value in self.clock.gauges().items()}
         if self.incidents is not None:
             found |= {f"incident_{key}": value for key, value in self.incidents.gauges().items()}
             found |= {f"topology_{key}": value for key, value in self.incidents.network.gauges().items()}
-        for kind, watch in self._watches.items():
+        for kind, watch in self.watches.items():
             scores = watch.scores[np.isfinite(watch.scores)]
             for q in (0.5, 0.95, 0.99):
                 found[f"{kind}_score_p{q * 100:.0f}"] = float(np.quantile(scores, q)) if len(scores) else np.nan
@@ -329,74 +461,34 @@ class Pipeline:
     def retune(self, config: Config) -> None:
         """Take new thresholds without losing state. Sizes, ticks and the set of detectors stay as they are."""
         self.config = config
+        self._quiet_until = None
         self._declare()
         self.clock.retune(config.time)
         self.book.retune(config.alarms)
-        for detector in self.detectors:
-            detector.retune(config)
+        self.guard.retune(config)
+        self.clock_alarms.retune(config.detectors.clock)
         if self.incidents is not None:
             self.incidents.retune(config)
-        for kind, watch in self._watches.items():
+        for kind, watch in self.watches.items():
             watch.debouncer.retune(self._section(kind).debounce)
 
     def snapshot(self) -> dict[str, Any]:
         """The whole state as nested dicts of arrays and plain values. Arrays may be views: encode before feeding on."""
-        return {
-            "clock": self.clock.snapshot(),
-            "done": self._stream_done,
-            "last_t": self._last_t,
-            "evict_at": self._evict_at,
-            "fleet": self.fleet.snapshot(),
-            "pending": {kind.word: pending.snapshot() for kind, pending in self._pending.items()},
-            "vias": self.gateways,
-            "detectors": {d.declaration.name: d.snapshot() for d in self.detectors},
-            "watches": {kind: watch.snapshot() for kind, watch in self._watches.items()},
-            "alarms": list(self.book.active.values()),
-        }
+        return state.snapshot(self)
 
-    def restore(self, state: dict[str, Any]) -> None:
-        """Take over a snapshot. A snapshot with another tick length is refused with ValueError.
+    def restore(self, saved: dict[str, Any]) -> None:
+        """Take over a snapshot: what follows is, to the byte, what would have followed without.
 
-        The time between the snapshot and the next sample is not judged: nobody was silent then, we were away.
+        A part that cannot be used starts without its past; `cold` says which and why. Where the vehicles, their samples
+        or the time cannot be used (another tick length, damaged) this raises, and the pipeline is to be thrown away.
         """
-        if state["clock"]["tick_s"] != self.clock.tick_s:
-            raise ValueError(f"snapshot has tick_s {state['clock']['tick_s']}, configured is {self.clock.tick_s}")
         self._begin()
-        self.clock.restore(state["clock"])
-        self._done = self._stream_done = state["done"]
-        self._last_t, self._evict_at = state["last_t"], state["evict_at"]
-        self.fleet.restore(state["fleet"])
-        for kind, pending in self._pending.items():
-            pending.restore(state["pending"][kind.word])
-        self._gateways = Gateways(state["vias"])
-        self._declare()
-        for detector in self.detectors:
-            if (name := detector.declaration.name) in state["detectors"]:
-                detector.restore(state["detectors"][name])
-        for kind, saved in state["watches"].items():
-            if kind in self._watches:
-                self._watches[kind].restore(saved)
-        for event in state["alarms"]:
-            if event.kind in self._watches:
-                self.book.adopt(event)
-        if self.incidents is not None:
-            self.incidents.reopen(state["alarms"], self._gateways.number)
+        state.restore(self, saved)
+
+    def away(self) -> None:
+        """We were not running: the time until the next sample is not judged, for nobody was silent then."""
         self._away = True
 
     def restore_alarms(self, events: Iterable[AlarmEvent]) -> None:
         """Make the active alarms those that a journal says are active: it knows better than an older snapshot."""
-        last = {event.id: event for event in events}
-        active = {(e.kind, e.subjects): e for e in last.values() if e.state != CLEARED and e.kind in self._watches}
-        for kind, subjects in self.book.active.keys() - active.keys():
-            if kind != INCIDENT:
-                self._watches[kind].disown(subjects)
-            del self.book.active[kind, subjects]
-        makers = {kind.name: detector for detector in self.detectors for kind in detector.declaration.kinds}
-        for (kind, subjects), event in active.items():
-            if not self._watches[kind].adopt(event):
-                continue
-            self.book.adopt(event)
-            if isinstance(maker := makers[kind], PlaceDetector):
-                maker.adopt(subjects[0], event.t_onset, event.t, event.evidence)
-        if self.incidents is not None:
-            self.incidents.reopen(last.values(), self._gateways.number)
+        state.agree_with_journal(self, events)

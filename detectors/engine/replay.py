@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict
 from typing import Any
 
 from watchkeeper.config.schema import Config
@@ -87,8 +88,17 @@ class Replay:
                 "seconds": round(self.t_last - self.t_first, SPAN_DIGITS) if spanned else 0.0,
             },
             "ticks": pipeline.ticks,
+            "coverage": {name: asdict(tally) for name, tally in sorted(pipeline.guard.coverage.tallies().items())},
+            "troubles": pipeline.guard.troubles(),
             **network,
         }
+
+
+def coverage_words(pipeline: Pipeline) -> str:
+    """Who was judged by whom, and who not and why, in one line."""
+    tallies = {name: tally for name, tally in sorted(pipeline.guard.coverage.tallies().items()) if tally.vehicles}
+    judged = ", ".join(f"{name} {tally.words()}" for name, tally in tallies.items())
+    return f"vehicles judged: {judged or 'none'}" + "".join(f"; {words}" for words in pipeline.guard.troubles())
 
 
 def _nested(counts: Counter[tuple[str, str]]) -> dict[str, dict[str, int]]:

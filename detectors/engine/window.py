@@ -85,10 +85,12 @@ class Pending:
         return whole
 
     def snapshot(self) -> dict[str, Any]:
-        """What is waiting, in time order."""
+        """What is waiting, in time order (arrival order where equal)."""
         if not self.n:
             return {}
         whole = self._whole()
+        # sorted once is sorted for `cut` as well
+        self._blocks = [whole]
         return {"slot": whole.slot, "via": whole.via, "t": whole.t, "data": whole.data}
 
     def restore(self, state: dict[str, Any]) -> None:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from watchkeeper.config.schema import FleetLimits
 from watchkeeper.config.topology import UNDECLARED, Topology
+from watchkeeper.detectors.fleet.crowd import Door
 from watchkeeper.detectors.fleet.declared import SENT_BY_VEHICLES, Declared
 from watchkeeper.streams.batch import F8, I4, I8, Bool
 from watchkeeper.streams.kernels import njit
@@ -60,6 +61,28 @@ class Ring:
         order = (int(self.count[slot]) - n + np.arange(n)) % self.depth
         return self.t[slot, order], self.data[:, slot, order]
 
+    def forget(self, slots: I4) -> None:
+        """Nothing has been heard of these slots."""
+        self.count[slots] = 0
+        self.t[slots] = 0.0
+        self.data[:, slots] = 0.0
+
+    def snapshot(self, rows: I4 | slice, fields: I8) -> dict[str, Any]:
+        """The samples of these slots. Fields that none of them has ever sent are NaN and left out."""
+        data = self.data[:, rows] if len(fields) == len(self.data) else [self.data[f, rows] for f in fields.tolist()]
+        return {"t": self.t[rows], "count": self.count[rows], "fields": fields, "data": data}
+
+    def restore(self, rows: I4, state: dict[str, Any]) -> None:
+        """Take over a snapshot."""
+        count = state["count"]
+        self.t[rows], self.count[rows] = state["t"], count
+        # where there is a sample, a field is absent unless it was sent; where there is none yet, it is zero
+        empty = np.arange(self.depth) >= count[:, None]
+        sent = dict(zip(state["fields"].tolist(), state["data"], strict=True))
+        absent = np.where(empty, 0.0, np.nan)
+        for f in range(len(self.data)):
+            self.data[f, rows] = sent.get(f, absent)
+
 
 class Fleet:
     """Vehicles by slot.
@@ -94,22 +117,30 @@ class Fleet:
         self.high = 0
         self._free: list[int] = []
         self.declared = Declared(UNDECLARED, capacity)
+        self.door = Door()
 
     def __len__(self) -> int:
         return len(self.slot_of)
 
-    def slot_for(self, name: str) -> int:
-        """The slot of a vehicle, given out on first sight; -1 when the table is full."""
+    def slot_for(self, name: str, source: int | None = None) -> int:
+        """The slot of a vehicle, given out on first sight; -1 when there is none.
+
+        `source` is the gateway that a newcomer came through (-1: none); it has to come twice when few slots are left.
+        """
         slot = self.slot_of.get(name)
         if slot is not None:
             return slot
+        free = self.capacity - len(self.slot_of)
+        if not free:
+            return -1
+        if source is not None and name not in self.declared.by_name:  # noqa: SIM102  two questions
+            if not self.door.opens(name, free, self.capacity, source):
+                return -1
         if self._free:
             slot = heapq.heappop(self._free)
-        elif self.high < self.capacity:
+        else:
             slot = self.high
             self.high += 1
-        else:
-            return -1
         self.slot_of[name] = slot
         self._name(slot, name)
         return slot
@@ -184,6 +215,15 @@ class Fleet:
         old = used & ~self.declared.kept[: self.high] & (heard < t - self.evict_idle_s)
         return np.flatnonzero(old).astype(np.int32)
 
+    def quiet_until(self, t: float) -> float:
+        """When the next vehicle will have been idle for too long, if nothing is heard."""
+        slots = np.fromiter(self.slot_of.values(), np.int32, len(self.slot_of))
+        heard = self.last_t[:, slots].max(axis=0)
+        heard = np.where(heard > -np.inf, heard, self.expected_t[slots])
+        # who has not been heard so far has something on the way
+        waits = (self.last_t[:, slots] == -np.inf).all(axis=0) & (self.expected_t[slots] > t)
+        return float(np.min(heard, where=~self.declared.kept[slots] & ~waits, initial=np.inf)) + self.evict_idle_s
+
     def forget(self, slots: I4, t: float) -> None:
         """Erase what is known of these vehicles; slots with nothing newer than t on the way become free."""
         self.last_t[:, slots] = -np.inf
@@ -193,19 +233,16 @@ class Fleet:
             self.value[kind][:, slots] = np.nan
             self.value_t[kind][:, slots] = -np.inf
         for ring in self.ring.values():
-            ring.count[slots] = 0
+            ring.forget(slots)
         for slot in slots[self.expected_t[slots] <= t].tolist():
             del self.slot_of[self.ids[slot]]
             self.callsigns.pop(self.ids[slot], None)
-            self.ids[slot] = ""
+            self.ids[slot], self.id_key[slot], self.id_cut[slot] = "", 0, False
             self.expected_t[slot] = -np.inf
             heapq.heappush(self._free, slot)
 
     def snapshot(self) -> dict[str, Any]:
-        """All state but the rings, which are most of it and fill again by themselves.
-
-        Of each kind only the vehicles that have ever sent it, for most send one or two kinds.
-        """
+        """All state. Of each kind only the vehicles that have ever sent it, for most send one or two kinds."""
         h = self.high
         kinds: dict[str, Any] = {}
         for kind in Kind:
@@ -219,8 +256,16 @@ class Fleet:
                 "value": self.value[kind][:, pick],
                 "value_t": self.value_t[kind][:, pick],
             }
+            if (ring := self.ring.get(kind)) is not None:
+                sent = np.flatnonzero((self.value_t[kind][:, :h] > -np.inf).any(axis=1))
+                kinds[kind.word]["ring"] = ring.snapshot(pick, sent)
         return {
-            "ids": self.ids[:h],
+            "high": h,
+            # in the order in which they were met
+            "ids": list(self.slot_of),
+            "slots": np.fromiter(self.slot_of.values(), np.int32, len(self.slot_of)),
+            "free": np.array(self._free, np.int32),
+            "door": self.door.snapshot(),
             "callsigns": self.callsigns,
             "away": list(self.away),
             "expected_t": self.expected_t[:h],
@@ -229,15 +274,15 @@ class Fleet:
         }
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Take over a snapshot of a fleet of the same capacity; the rings start empty. Declare again after it."""
-        h = len(state["ids"])
-        self.high = h
-        for slot, name in enumerate(state["ids"]):
+        """Take over a snapshot of a fleet of the same capacity. Declare again after it."""
+        h = self.high = state["high"]
+        self.slot_of = dict(zip(state["ids"], state["slots"].tolist(), strict=True))
+        for name, slot in self.slot_of.items():
             self._name(slot, name)
+        self._free = state["free"].tolist()
+        self.door.restore(state["door"])
         self.callsigns = dict(state["callsigns"])
         self.away = (state["away"][0], state["away"][1])
-        self.slot_of = {name: slot for slot, name in enumerate(self.ids[:h]) if name}
-        self._free = [slot for slot in range(h) if not self.ids[slot]]
         self.expected_t[:h] = state["expected_t"]
         for kind in Kind:
             saved = state["kinds"][kind.word]
@@ -246,6 +291,8 @@ class Fleet:
             self.count[kind, rows] = saved["count"]
             self.value[kind][:, rows] = saved["value"]
             self.value_t[kind][:, rows] = saved["value_t"]
+            if (ring := self.ring.get(kind)) is not None:
+                ring.restore(rows, saved["ring"])
         self.declared.since_t[:] = np.nan
         if (since_t := state.get("since_t")) is not None:
             self.declared.since_t[:h] = since_t

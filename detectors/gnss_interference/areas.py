@@ -18,6 +18,7 @@ import h3.api.basic_int as h3
 import numpy as np
 
 from watchkeeper.detectors.base import MAX_PLACES
+from watchkeeper.detectors.declaration import Ended
 from watchkeeper.detectors.gnss_interference.cells import around, components
 from watchkeeper.detectors.gnss_interference.constants import NEWS_SHARE, TREND_S
 
@@ -59,8 +60,8 @@ class Areas:
 
     def update(
         self, t: float, affected: dict[int, tuple[float, int]], hold_s: float, away: tuple[float, float] = (0.0, 0.0)
-    ) -> dict[str, str]:
-        """Go on with the cells that are affected now (each with its rank); returns the names that end, and why.
+    ) -> dict[str, Ended]:
+        """Go on with the cells that are affected now (each with its rank); returns the names that end, and how.
 
         `away` is a time in which we were not running: it takes nothing from what is held.
         """
@@ -76,7 +77,7 @@ class Areas:
         part_of = {cell: i for i, part in enumerate(parts) for cell in part}
         live = [sum(cell in affected for cell in part) for part in parts]
         taken: set[int] = set()
-        ended: dict[str, str] = {}
+        ended: dict[str, Ended] = {}
         self.areas = []
         for area in old:
             overlap: dict[int, int] = {}
@@ -131,10 +132,10 @@ class Areas:
         return [
             {
                 "name": area.name, "t_born": area.t_born, "told": _array(sorted(area.told)),
-                "cells": _array(area.cells), "left": _array(sorted(area.left_t)),
+                "cells": _array(area.cells), "left": _array(list(area.left_t)),
                 "since_t": np.array([area.since_t[c] for c in area.cells], np.float64),
                 "last_t": np.array([area.last_t[c] for c in area.cells], np.float64),
-                "left_t": np.array([area.left_t[c] for c in sorted(area.left_t)], np.float64),
+                "left_t": np.array(list(area.left_t.values()), np.float64),
             }
             for area in self.areas
         ]  # fmt: skip
@@ -143,11 +144,11 @@ class Areas:
         """Take over a snapshot."""
         self.areas = [
             Area(
-                a["name"], a["t_born"],
-                dict(zip(a["cells"].tolist(), a["since_t"].tolist(), strict=True)),
-                dict(zip(a["cells"].tolist(), a["last_t"].tolist(), strict=True)),
-                dict(zip(a["left"].tolist(), a["left_t"].tolist(), strict=True)),
-                frozenset(a["told"].tolist()),
+                str(a["name"]), float(a["t_born"]),
+                _times(a["cells"], a["since_t"]),
+                _times(a["cells"], a["last_t"]),
+                _times(a["left"], a["left_t"]),
+                frozenset(_times(a["told"], np.zeros(len(a["told"])))),
             )
             for a in state
         ]  # fmt: skip
@@ -174,6 +175,12 @@ def _moved(area: Area, t: float, part: list[int], last_t: dict[int, float]) -> A
         {cell: at for cell, at in left_t.items() if cell not in since_t},
         area.told,
     )
+
+
+def _times(cells: Any, t: Any) -> dict[int, float]:
+    if (cells.dtype, t.dtype) != (np.int64, np.float64):
+        raise ValueError("areas whose cells and times are of other types")
+    return dict(zip(cells.tolist(), t.tolist(), strict=True))
 
 
 def _array(cells: list[int]) -> Any:

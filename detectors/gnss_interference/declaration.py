@@ -53,4 +53,5 @@ DECLARATION = Declaration(
         Gauge(name="aircraft_collapsed", help="Aircraft that have lost their accuracy"),
     ),
     scenario=simulated("jamming", 240, vehicles=150),
+    scratch=("_quality._slot", "_quality._seen_t", "_quality._low", "_cells._marked"),
 )

@@ -19,7 +19,7 @@ import numpy as np
 
 from watchkeeper.config.schema import Config
 from watchkeeper.detectors.base import Evidence, Window, full
-from watchkeeper.detectors.declaration import Declaration
+from watchkeeper.detectors.declaration import Declaration, Ended
 from watchkeeper.detectors.fleet.fleet import Fleet
 from watchkeeper.detectors.gnss_interference.areas import PREFIX, Area, Areas
 from watchkeeper.detectors.gnss_interference.cells import Cells, Census, shape
@@ -45,7 +45,7 @@ class GnssInterference:
         self._cells = Cells(self._config.resolution)
         self._areas = Areas()
         # areas of another resolution than the present one: they end at the next step
-        self._dropped: dict[str, str] = {}
+        self._dropped: dict[str, Ended] = {}
         self._looked_t, self._pause_s = -math.inf, EVERY_S
         self._aircraft = self._collapsed = 0
 
@@ -55,7 +55,7 @@ class GnssInterference:
         self._quality.retune(cfg)
         if cfg.resolution != self._cells.resolution:
             self._cells = Cells(cfg.resolution)
-            self._dropped |= {area.name: "resolution" for area in self._areas.areas}
+            self._dropped |= {area.name: "replaced" for area in self._areas.areas}
             self._areas = Areas()
 
     def step(self, window: Window) -> list[Evidence]:
@@ -64,11 +64,15 @@ class GnssInterference:
         if samples is None:
             return []
         self._quality.take(samples)
-        # a tick's time is a multiple of its length, up to rounding
-        if 0.0 <= window.t - self._looked_t < self._pause_s - 1e-6:
+        # with the first reports from each multiple of the pause on
+        if self._looked_t > -math.inf and self._turn(window.t) == self._turn(self._looked_t):
             return []
         self._looked_t = window.t
         return self._look(window.t)
+
+    def _turn(self, t: float) -> int:
+        # a tick's time is a multiple of its length, up to rounding
+        return math.floor(t / self._pause_s + 1e-6)
 
     def _look(self, t: float) -> list[Evidence]:
         cfg = self._config
@@ -86,7 +90,7 @@ class GnssInterference:
         self._dropped = {}
         return [self._evidence(t, census, ended)]
 
-    def _evidence(self, t: float, census: Census, ended: dict[str, str]) -> Evidence:
+    def _evidence(self, t: float, census: Census, ended: dict[str, Ended]) -> Evidence:
         found = [(area, row) for area in self._areas.areas if (row := self._row(t, area, census)) is not None]
         n = len(found)
         table = np.array([row for _, row in found]).reshape(n, 1 + len(NUMBERS)).T
@@ -144,6 +148,10 @@ class GnssInterference:
         if cells := self._cells.named(names):
             self._areas.adopt(place, t_onset, t, cells)
 
+    def quiet_until(self, t: float) -> float:  # noqa: ARG002
+        """Nothing changes without reports."""
+        return math.inf
+
     def forget(self, slots: I4) -> None:
         """Clear the past of these aircraft. Areas belong to nobody and stay."""
         self._quality.forget(slots)
@@ -166,6 +174,7 @@ class GnssInterference:
             "dropped": self._dropped,
             "looked_t": self._looked_t,
             "pause_s": self._pause_s,
+            "figures": [self._aircraft, self._collapsed, self._areas.refused],
         }
 
     def restore(self, state: dict[str, Any]) -> None:
@@ -173,7 +182,8 @@ class GnssInterference:
         self._quality.restore(state["quality"])
         self._looked_t, self._pause_s = state["looked_t"], state["pause_s"]
         self._dropped = dict(state["dropped"])
+        self._aircraft, self._collapsed, self._areas.refused = state["figures"]
         if state["resolution"] == self._cells.resolution:
             self._areas.restore(state["areas"])
         else:
-            self._dropped |= {area["name"]: "resolution" for area in state["areas"]}
+            self._dropped |= {area["name"]: "replaced" for area in state["areas"]}

@@ -12,16 +12,27 @@ pure, event time only.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from dataclasses import asdict, dataclass, field, fields
+from functools import partial
 from math import inf
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
 from watchkeeper.config.schema import Config
-from watchkeeper.detectors.alarms.events import CLEARED, RAISED, UPDATED, AlarmBook, AlarmEvent, Finding
+from watchkeeper.detectors.alarms.events import (
+    CLEARED,
+    RAISED,
+    UPDATED,
+    AlarmBook,
+    AlarmEvent,
+    Finding,
+    event_of,
+    plain_event,
+)
 from watchkeeper.detectors.base import SEVERITIES, Detector
+from watchkeeper.detectors.declaration import Ended
 from watchkeeper.detectors.fleet.fleet import Fleet
 from watchkeeper.detectors.incidents.clock import Memory, Situation
 from watchkeeper.detectors.incidents.declaration import INCIDENT
@@ -29,6 +40,7 @@ from watchkeeper.detectors.incidents.diagnoser import Rule, investigate
 from watchkeeper.detectors.incidents.faults import FAULT_TYPES
 from watchkeeper.detectors.incidents.live_tools import LiveTools
 from watchkeeper.detectors.incidents.network import LiveNetwork
+from watchkeeper.detectors.incidents.scan import GpsLook
 from watchkeeper.detectors.incidents.tools import SYMPTOMS, Symptom
 from watchkeeper.detectors.incidents.topology import Topology
 from watchkeeper.detectors.link.detector import LinkDetector
@@ -40,6 +52,11 @@ DIAGNOSED = frozenset({"silence", "link", "gps_imu"})
 SETTLED = 0.9
 LATE = frozenset({"latency", "early"})
 Key = tuple[str, tuple[str, ...]]
+T = TypeVar("T")
+
+
+def _raise(_subjects: str, error: Exception) -> None:
+    raise error
 
 
 @dataclass(slots=True)
@@ -67,11 +84,16 @@ def link_stats(detectors: Iterable[Detector]) -> LinkStats | None:
 class Incidents:
     """All open incidents."""
 
-    def __init__(self, config: Config, fleet: Fleet, stats: LinkStats, book: AlarmBook) -> None:
+    def __init__(
+        self, config: Config, fleet: Fleet, stats: LinkStats, book: AlarmBook, gateways: Mapping[str, int]
+    ) -> None:
         self._fleet, self._stats, self._book = fleet, stats, book
+        # numbers of the samples' `via`; the pipeline adds to them as they come
+        self._gateways = gateways
         self.cases: list[Case] = []
         self.refused = 0
-        self._gateways: Mapping[str, int] = {}
+        # told of what raises: one incident that cannot be diagnosed must not cost the others
+        self.on_error: Callable[[str, Exception], None] = _raise
         self.retune(config)
 
     def retune(self, config: Config) -> None:
@@ -79,23 +101,38 @@ class Incidents:
         self._config, self._frames = config.diagnosis, config.frames
         self._rule = Rule(sure=config.diagnosis.sure)
 
-    def step(self, t: float, events: Sequence[AlarmEvent], gateways: Mapping[str, int]) -> list[AlarmEvent]:
-        """Take in one tick's alarm events; the events of incidents, and of alarms that now have a diagnosis.
-
-        `gateways` are the numbers of the samples' `via`.
-        """
-        self._gateways = gateways
+    def step(self, t: float, events: Sequence[AlarmEvent]) -> list[AlarmEvent]:
+        """Take in one tick's alarm events; the events of incidents, and of alarms that now have a diagnosis."""
         for event in events:
             if event.kind in DIAGNOSED:
-                self._take(event)
+                self._safely(event.subjects, partial(self._take, event))
         told: list[AlarmEvent] = []
         due = [case for case in self.cases if case.alarms and case.due_t <= t]
         due.sort(key=lambda case: (case.due_t, case.subjects))
         for case in due[: self._config.per_tick]:
-            told += self._diagnose(case, t)
+            found = self._safely(case.subjects, partial(self._diagnose, case, t))
+            if found is None:
+                case.due_t = inf  # not again before another alarm joins
+            told += found or []
         for case in [case for case in self.cases if not case.alarms]:
-            told += self._close(case, t)
+            told += self._safely(case.subjects, partial(self._close, case, t)) or []
         return told
+
+    def quiet_until(self) -> float:
+        """When the next incident is to be looked into."""
+        return min((case.due_t for case in self.cases), default=inf)
+
+    def _safely(self, subjects: tuple[str, ...], work: Callable[[], T]) -> T | None:
+        """None when it raises, which is told with the names of the incident."""
+        try:
+            return work()
+        except Exception as error:
+            self.on_error(" and ".join(subjects), error)
+            return None
+
+    def follow(self, stats: LinkStats) -> None:
+        """The link detector was started again: its statistics are others now."""
+        self._stats = stats
 
     # -- grouping -------------------------------------------------------------------------------------------
 
@@ -206,32 +243,63 @@ class Incidents:
 
     def _close(self, case: Case, t: float) -> list[AlarmEvent]:
         self.cases.remove(case)
-        event = self._book.ended(INCIDENT, case.subjects, t, "alarms cleared") if case.said else None
+        event = self._book.end(INCIDENT, case.subjects, t, "alarms_cleared") if case.said else None
         return [] if event is None else [event]
 
-    def end(self, t: float, why: str) -> list[AlarmEvent]:
+    def end(self, t: float, ended: Ended) -> list[AlarmEvent]:
         """Everything is over: end all incidents."""
-        told = [self._book.ended(INCIDENT, case.subjects, t, why) for case in self.cases]
+        told = [self._book.end(INCIDENT, case.subjects, t, ended) for case in self.cases]
         self.cases = []
         return [event for event in told if event is not None]
 
-    def reopen(self, events: Iterable[AlarmEvent], gateways: Mapping[str, int]) -> None:
-        """After a restart: open the incidents among these, instead of any that are; their alarms have been adopted."""
-        self.cases, self._gateways = [], gateways
-        for event in events:
-            if event.kind == INCIDENT and event.state != CLEARED:
+    # -- life beyond one process ----------------------------------------------------------------------------
+
+    def reconcile(self, events: Iterable[AlarmEvent], changed: Set[Key]) -> None:
+        """Agree with a journal, which has these last events; the alarms that it has changed are in the book by now.
+
+        What it does not change stays as it is, down to when it will be looked into again. An incident that only the
+        journal knows is opened as far as its event tells.
+        """
+        book = self._book
+        told = {event.subjects: event for event in events if event.kind == INCIDENT and event.state != CLEARED}
+        for case in self.cases:
+            own = ((key, event) for key, event in case.alarms.items() if key in book.active)
+            case.alarms = {key: book.active[key] if key in changed else event for key, event in own}
+        self.cases = [case for case in self.cases if case.alarms and (case.subjects in told or not case.said)]
+        known = {case.subjects: case for case in self.cases}
+        for subjects, event in told.items():
+            if subjects not in known:
                 self._adopt(event)
+            elif (INCIDENT, subjects) in changed:
+                known[subjects].said, known[subjects].diagnosis = True, event.diagnosis
+                book.adopt(event)
+        open_now = {case.subjects for case in self.cases}
+        for key in [key for key in book.active if key[0] == INCIDENT and key[1] not in open_now]:
+            del book.active[key]  # none of its alarms is active any more
+        taken = {key for case in self.cases for key in case.alarms}
+        for key in sorted(changed - taken):
+            if key[0] in DIAGNOSED and key in book.active:
+                # opened when it was raised, so that the incident has the id that it would have had
+                self._take(msgspec.structs.replace(book.active[key], t=book.active[key].t_raised))
 
     def _adopt(self, event: AlarmEvent) -> None:
         ids = set(event.evidence.get("alarms", ()))
         alarms = {key: alarm for key, alarm in self._book.active.items() if alarm.id in ids}
         if not alarms:
-            return  # none of its alarms is active any more
+            return
         words = {symptom.word for symptom in symptoms_of(alarms.values(), self._streams)}
         case = Case(event.subjects, event.t_onset, event.t, self._gateway(event), alarms, words, inf)
         case.said, case.diagnosis = True, event.diagnosis
         self.cases.append(case)
         self._book.adopt(event)
+
+    def snapshot(self) -> dict[str, Any]:
+        """All open incidents."""
+        return {"cases": [_plain(case) for case in self.cases], "refused": self.refused}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Take over a snapshot."""
+        self.cases, self.refused = [_case(saved) for saved in state["cases"]], state["refused"]
 
     def gauges(self) -> dict[str, float]:
         """How many incidents are open, of which fault types, how many alarms they hold, and how many found no room."""
@@ -277,6 +345,31 @@ def _said(kind: str, evidence: Mapping[str, Any], streams: Sequence[str]) -> Ite
             else:
                 stream, word = cause.rsplit("_", 1)
                 yield stream, word, 1.0 - (evidence.get("rate_ratio") or 0.0)
+
+
+def _plain(case: Case) -> dict[str, Any]:
+    """A case as plain values, for a snapshot."""
+    return {
+        **{field.name: getattr(case, field.name) for field in fields(case)},
+        "subjects": list(case.subjects),
+        "alarms": [plain_event(event) for event in case.alarms.values()],
+        "words": sorted(case.words),
+        "memory": asdict(case.memory),
+    }
+
+
+def _case(saved: dict[str, Any]) -> Case:
+    events = map(event_of, saved["alarms"])
+    jumps = {vehicle: GpsLook(**look) for vehicle, look in saved["memory"]["jumps"].items()}
+    return Case(
+        **saved
+        | {
+            "subjects": tuple(saved["subjects"]),
+            "alarms": {(event.kind, event.subjects): event for event in events},
+            "words": set(saved["words"]),
+            "memory": Memory(jumps, dict(saved["memory"]["seams_s"])),
+        }
+    )
 
 
 def _answer(diagnosis: Mapping[str, Any]) -> tuple[str, str]:

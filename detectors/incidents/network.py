@@ -27,7 +27,7 @@ class LiveNetwork:
 
     def __init__(self, fleet: Fleet, stats: LinkStats, gateways: Mapping[str, int]) -> None:
         self._fleet, self._stats = fleet, stats
-        self._number, self._names = gateways, list(gateways)
+        self._number, self._names = gateways, {number: name for name, number in gateways.items()}
         self._home = stats.home(gateways)
 
     def around(self, vehicles: Iterable[str]) -> Topology:

@@ -53,9 +53,7 @@ def look_at_gps(t: F8, data: F8) -> GpsLook:
     """The largest jump in the history of fixes, and how much worse the receiver rates itself than at its start."""
     if len(t) < 4:
         return GpsLook(0.0, 0.0, 0.0, 0.0)
-    eph = data[_G["eph"]]
-    before, now = np.nanmedian(eph[: max(3, len(eph) // 4)]) if np.isfinite(eph).any() else np.nan, eph[-1]
-    noise_db = 20.0 * math.log10(now / before) if before > 0.0 and now > 0.0 else 0.0
+    noise_db = _worse_db(data[_G["eph"]])
     position, velocity = data[_POSITION], data[_VELOCITY]
     should = position[:, :-1] + velocity[:, :-1] * np.diff(t)
     step_m = np.linalg.norm(position[:, 1:] - should, axis=0)
@@ -68,6 +66,15 @@ def look_at_gps(t: F8, data: F8) -> GpsLook:
     other_unit = factor > 0.0 and abs(math.log(factor)) > LOG_FACTOR
     scaled = 1.0 - float(np.linalg.norm(new - factor * old)) / jump_m if other_unit else 0.0
     return GpsLook(max(turned, 0.0), max(scaled, 0.0), 1.0, noise_db)
+
+
+def _worse_db(eph: F8) -> float:
+    """The newest error estimate over that of the first quarter."""
+    first = eph[: max(3, len(eph) // 4)]
+    first = first[np.isfinite(first)]
+    before, now = float(np.median(first)) if len(first) else math.nan, float(eph[-1])
+    # not the logarithm of the ratio, which is zero or infinite where the two are far enough apart
+    return 20.0 * (math.log10(now) - math.log10(before)) if before > 0.0 and now > 0.0 else 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +115,8 @@ def _odd_force(t: F8, imu: F8, gps_t: F8, gps: F8, frames: Frames) -> float:
         change = np.array((change[1], change[0], -change[2]))
     within = (t >= gps_t[first] - FIX_AGE_S) & (t <= gps_t[last] - FIX_AGE_S)
     force = imu[_FORCE][:, within]
+    if not force.shape[1]:
+        return math.nan
     if frames.body == "flu":
         force = force * np.array((1.0, -1.0, -1.0))[:, None]
     felt = _to_ned(force, attitude[:, within]).mean(axis=1) + np.array((0.0, 0.0, GRAVITY_MS2))

@@ -80,5 +80,6 @@ DECLARATION = Declaration(
         Gauge(name="cuts_forced", help="Times that the tally was cut although something was open", counter=True),
     ),
     scenario=simulated("controlled", 240),
+    scratch=("_present",),
     looks_every_s=lambda settings: float(settings.step_s),
 )

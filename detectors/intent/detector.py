@@ -83,7 +83,7 @@ class Intent:
         self._fleet = fleet
         self._awake = False
         self._step = 0
-        self._step_t = -math.inf
+        self._tick_s = config.time.tick_s
         self._present: Present | None = None
         self._waypoints: NDArray[Any] = blank(Waypoint, fleet.capacity)
         self._history: NDArray[Any] = blank(History, fleet.capacity)
@@ -116,15 +116,28 @@ class Intent:
                 return []
             self._awake = True
             # the first step is the one that the first command belongs to
-            self._step = k - 1 if math.isclose(k * step_s, t) else k
+            self._step = k - 1 if math.isclose(self._end_t(k), t) else k
             self._present = Present(self._fleet.capacity)
         if k <= self._step:
             return []
-        quiet = k - self._step - 1
-        self._tally.pause(quiet)
-        since_t = self._step_t if quiet == 0 and self._step_t > -math.inf else t - step_s
-        self._step, self._step_t = k, t
-        return self._judge(t, since_t)
+        if t > self._end_t(k):
+            # the tick that ended this step was left out: nobody was there
+            self._tally.pause(k - self._step)
+            self._step = k
+            return []
+        self._tally.pause(k - self._step - 1)
+        self._step = k
+        return self._judge(t, self._end_t(k - 1))
+
+    def _end_t(self, step: int) -> float:
+        """The end of the tick that ends a step."""
+        return math.ceil(step * self._config.step_s / self._tick_s - 1e-4) * self._tick_s
+
+    def quiet_until(self, t: float) -> float:
+        """The end of the next step, while anybody is there; after that nothing changes without samples."""
+        n = self._fleet.high
+        there = (self._fleet.last_t[Kind.ADSB, :n] >= t - self._minima.max_age_s).any()
+        return self._end_t(self._step + 1) if self._awake and there else math.inf
 
     def _judge(self, t: float, since_t: float) -> list[Evidence]:
         m, here = self._minima, self._present
@@ -188,20 +201,21 @@ class Intent:
         return {
             "awake": self._awake,
             "step": self._step,
-            "step_t": self._step_t,
             "waypoints": self._waypoints[:n],
             "history": self._history[:n],
             "tally": self._tally.snapshot(),
+            "figures": [self._ghosts, self._missed, self._controlled],
         }
 
     def restore(self, state: dict[str, Any]) -> None:
         """Take over a snapshot."""
-        self._awake, self._step, self._step_t = state["awake"], state["step"], state["step_t"]
+        self._awake, self._step = state["awake"], state["step"]
         if self._awake:
             self._present = Present(self._fleet.capacity)
         take_over(self._waypoints, state["waypoints"])
         take_over(self._history, state["history"])
         self._tally.restore(state["tally"])
+        self._ghosts, self._missed, self._controlled = state["figures"]
 
 
 @njit(cache=True)

@@ -26,6 +26,7 @@ and on the ground, where no airborne velocity is sent, none is.
 
 from __future__ import annotations
 
+import math
 from typing import Any, ClassVar
 
 import numpy as np
@@ -99,6 +100,10 @@ class Kinematics:
             cause_bits=bits,
         )
 
+    def quiet_until(self, t: float) -> float:  # noqa: ARG002
+        """Nothing changes without reports."""
+        return math.inf
+
     def forget(self, slots: I4) -> None:
         """Clear the state of these slots."""
         self._tracks[slots] = blank(Track, 1)
@@ -108,12 +113,14 @@ class Kinematics:
         return {"reports": float(self._anomalous), "altitude_spikes": float(self._spikes)}
 
     def snapshot(self) -> dict[str, Any]:
-        """The tracks."""
-        return {"tracks": self._tracks[: self._fleet.high]}
+        """The tracks, and the figures of the last step."""
+        figures = {"anomalous": self._anomalous, "spikes": self._spikes}
+        return {"tracks": self._tracks[: self._fleet.high], **figures}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Take over a snapshot."""
         take_over(self._tracks, state["tracks"])
+        self._anomalous, self._spikes = state["anomalous"], state["spikes"]
 
 
 def _severity(score: F8) -> U1:

@@ -26,3 +26,5 @@ SEAM_HZ = 10.0
 
 # With at least this share of intervals as short as usual, the others are holes: a loss, not a slower rate. Chosen.
 HOLES = 0.3
+# A reported latency holds for so many windows. Chosen.
+LATENCY_WINDOWS = 3.0

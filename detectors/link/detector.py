@@ -11,15 +11,16 @@ A stream without any samples is `silence`, not `link`.
 
 from __future__ import annotations
 
+import math
 from typing import Any, ClassVar
 
 import numpy as np
 
 from watchkeeper.config.schema import Config
-from watchkeeper.detectors.base import Evidence, Window, full
+from watchkeeper.detectors.base import Evidence, Window, full, next_after
 from watchkeeper.detectors.declaration import Declaration
 from watchkeeper.detectors.fleet.fleet import Fleet
-from watchkeeper.detectors.link.constants import HOLES
+from watchkeeper.detectors.link.constants import HOLES, LATENCY_WINDOWS
 from watchkeeper.detectors.link.declaration import DECLARATION
 from watchkeeper.detectors.link.stats import LinkStats
 from watchkeeper.streams.batch import F8, I4, Bool
@@ -63,7 +64,7 @@ class LinkDetector:
         old = (stats.known_s[:, :n] >= cfg.min_past_s) & (stats.span_s() >= 0.5 * cfg.window_s)
         ratio = np.where(old, stats.rate_ratio(), np.nan)
         missing = np.nan_to_num(1.0 - ratio) / cfg.loss
-        fresh = stats.latency_t[:n] > t - 3.0 * cfg.window_s
+        fresh = stats.latency_t[:n] > t - LATENCY_WINDOWS * cfg.window_s
         excess_s = np.where(fresh & (stats.latency_n[:n] >= cfg.min_past_s), stats.latency_excess_s(), np.nan)
         late = np.nan_to_num(excess_s) / cfg.latency_s
         odd = missing >= 1.0
@@ -115,6 +116,14 @@ class LinkDetector:
             )
         ]
 
+    def quiet_until(self, t: float) -> float:
+        """While no stream is heard nothing changes but how old the latencies are."""
+        if not self._awake:
+            return math.inf
+        if not self.stats.silent.all():
+            return t
+        return next_after(self.stats.latency_t[: self._fleet.high] + LATENCY_WINDOWS * self._config.window_s, t)
+
     def forget(self, slots: I4) -> None:
         """Clear the state of these slots."""
         self.stats.forget(slots)
@@ -125,9 +134,9 @@ class LinkDetector:
 
     def snapshot(self) -> dict[str, Any]:
         """What is known about every link."""
-        return {"awake": self._awake, **self.stats.snapshot()}
+        return {"awake": self._awake, "gauges": self._gauges, **self.stats.snapshot()}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Take over a snapshot."""
-        self._awake = state["awake"]
+        self._awake, self._gauges = state["awake"], dict(state["gauges"])
         self.stats.restore(state)

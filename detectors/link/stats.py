@@ -26,7 +26,7 @@ class LinkStats:
     """The state of all links."""
 
     # by stream and vehicle; by stream, bin of the window and vehicle; by vehicle
-    _STREAMS = ("interval_s", "previous_t", "usual_rate", "heard_s", "known_s", "_odd")
+    _STREAMS = ("interval_s", "previous_t", "usual_rate", "heard_s", "known_s", "_odd", "_silent")
     _RINGS = ("_count", "_on_time", "_gap")
     _VEHICLES = ("via", "usual_latency_s", "latency_s", "jitter_s", "latency_t", "latency_n", "reordered")
 
@@ -113,7 +113,10 @@ class LinkStats:
         return self._silent[:, : self._fleet.high]
 
     def _unheard(self, t: float, n: int) -> Bool:
-        limit = np.maximum(SILENT_INTERVALS * self.interval_s[:, :n], 2.0 * self._bin_s)
+        interval_s = self.interval_s[:, :n]
+        # an empty window has nothing to be judged by, and a stream that is slower than the window never has
+        longest_s = np.where(interval_s > self.window_s, 2.0 * self._bin_s, self.window_s)
+        limit = np.minimum(np.maximum(SILENT_INTERVALS * interval_s, 2.0 * self._bin_s), longest_s)
         silent: Bool = ~(t - self._fleet.last_t[self.kinds, :n] <= limit)
         return silent
 
@@ -234,6 +237,10 @@ class LinkStats:
             getattr(self, name)[slots] = np.nan
         self.latency_t[slots] = -np.inf
         self.latency_n[slots] = self.reordered[slots] = 0.0
+
+    def forget_gateways(self, numbers: I4) -> None:
+        """These numbers may soon be those of other gateways."""
+        self.via[np.isin(self.via, numbers)] = -1
 
     def snapshot(self) -> dict[str, Any]:
         """All of it."""

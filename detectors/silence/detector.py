@@ -10,16 +10,17 @@ Where anything is declared the evidence says how many of the streams named were 
 
 from __future__ import annotations
 
+import math
 from typing import Any, ClassVar
 
 import numpy as np
 
 from watchkeeper.config.schema import Config
-from watchkeeper.detectors.base import Evidence, Window, full
+from watchkeeper.detectors.base import Evidence, Window, full, next_after
 from watchkeeper.detectors.declaration import Declaration
 from watchkeeper.detectors.fleet.fleet import Fleet
 from watchkeeper.detectors.silence.declaration import DECLARATION
-from watchkeeper.streams.batch import F8, I4
+from watchkeeper.streams.batch import F8, I4, Bool
 from watchkeeper.streams.kernels import njit
 from watchkeeper.streams.messages import KIND_OF_WORD, Kind
 
@@ -54,7 +55,7 @@ class Silence:
         return evidence
 
     def _score(self, t: float) -> list[Evidence]:
-        cfg, fleet = self._config, self._fleet
+        fleet = self._fleet
         n = fleet.high
         declared = fleet.declared
         kinds = [
@@ -65,26 +66,19 @@ class Silence:
         if not kinds:
             self._silent = 0
             return []
-        left_t, back_t = fleet.away
         score = np.zeros(n)
         silence_s = np.zeros(n)
         bits = np.zeros(n, np.int64)
         watched = np.zeros(n, bool)
         never = np.zeros(n)
         for i, kind in kinds:
-            spoke = fleet.count[kind, :n] >= cfg.min_samples
-            awaited = declared.streams[kind, :n] & ~spoke
-            last_t = fleet.last_t[kind, :n]
-            last_t = np.where(awaited, np.fmax(last_t, declared.since_t[:n]), last_t)
-            since = t - last_t - np.maximum(0.0, back_t - np.maximum(last_t, left_t))
-            limit = np.maximum(cfg.min_silence_s, cfg.factor * np.nan_to_num(self._interval_s[kind, :n]))
-            limit = np.where(awaited, declared.wait_s, limit)
-            ratio = np.where(spoke | awaited, since / limit, 0.0)
+            known, since, limit = self._silence(kind, t)
+            ratio = np.where(known, since / limit, 0.0)
             silence_s = np.where(ratio > score, since, silence_s)
             score = np.maximum(score, ratio)
             bits |= (ratio >= 1.0).astype(np.int64) << i
             never += (ratio >= 1.0) & (fleet.count[kind, :n] == 0)
-            watched |= spoke | awaited
+            watched |= known
         slots = np.flatnonzero(watched).astype(np.int32)
         self._silent = int((bits > 0).sum())
         if not len(slots):
@@ -105,6 +99,27 @@ class Silence:
             )
         ]
 
+    def _silence(self, kind: Kind, t: float) -> tuple[Bool, F8, F8]:
+        """Of each vehicle whether this stream can be missed, how long it has been silent, and its limit."""
+        cfg, fleet, declared = self._config, self._fleet, self._fleet.declared
+        n = fleet.high
+        left_t, back_t = fleet.away
+        spoke = fleet.count[kind, :n] >= cfg.min_samples
+        awaited = declared.streams[kind, :n] & ~spoke
+        last_t = fleet.last_t[kind, :n]
+        last_t = np.where(awaited, np.fmax(last_t, declared.since_t[:n]), last_t)
+        since = t - last_t - np.maximum(0.0, back_t - np.maximum(last_t, left_t))
+        limit = np.maximum(cfg.min_silence_s, cfg.factor * np.nan_to_num(self._interval_s[kind, :n]))
+        return spoke | awaited, since, np.where(awaited, declared.wait_s, limit)
+
+    def quiet_until(self, t: float) -> float:
+        """The next moment at which a stream has been silent for its limit."""
+        until = math.inf
+        for kind in self._kinds:
+            known, since, limit = self._silence(kind, t)
+            until = min(until, next_after(t + (limit - since)[known & (since < limit)], t))
+        return until
+
     def forget(self, slots: I4) -> None:
         """Clear the state of these slots."""
         self._interval_s[:, slots] = np.nan
@@ -115,15 +130,17 @@ class Silence:
         return {"vehicles": float(self._silent)}
 
     def snapshot(self) -> dict[str, Any]:
-        """Intervals learned."""
+        """Intervals learned, and the figure of the last step."""
         n = self._fleet.high
-        return {"interval_s": self._interval_s[:, :n], "previous_t": self._previous_t[:, :n]}
+        learned = {"interval_s": self._interval_s[:, :n], "previous_t": self._previous_t[:, :n]}
+        return {**learned, "silent": self._silent}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Take over a snapshot."""
         n = state["interval_s"].shape[1]
         self._interval_s[:, :n] = state["interval_s"]
         self._previous_t[:, :n] = state["previous_t"]
+        self._silent = state["silent"]
 
 
 @njit(cache=True)

@@ -15,9 +15,9 @@ import msgspec
 import pytest
 
 from watchkeeper.config.guests import default, section_of
-from watchkeeper.detectors.alarms.events import AlarmEvent
+from watchkeeper.detectors.alarms.events import CLEARED, AlarmEvent
 from watchkeeper.detectors.catalog import REGISTRY, detector_kinds, discover, kinds, say
-from watchkeeper.detectors.declaration import fields_of
+from watchkeeper.detectors.declaration import ENDINGS, fields_of
 from watchkeeper.detectors.engine.pipeline import Pipeline
 
 GOLDEN = Path(__file__).parents[1] / "golden"
@@ -81,6 +81,24 @@ def test_a_sentence_that_fails_does_not_hold_up_the_alarm(monkeypatch: pytest.Mo
         "watchkeeper.detectors.catalog.kinds", lambda: {"los": replace(detector_kinds()["los"], say=broken)}
     )
     assert say(event) == f"Los alarm about {' and '.join(event.subjects)}."
+
+
+@pytest.mark.parametrize("kind", sorted(kinds()))
+def test_the_last_event_alone_says_how_the_alarm_ended(kind: str) -> None:
+    for event in events(kind):
+        assert (event.ended in ENDINGS) == (event.state == CLEARED)
+        assert (event.ended is None) == (event.state != CLEARED)
+
+
+def test_an_end_of_an_earlier_version_is_read_in_the_present_words() -> None:
+    last = next(event for event in events("conflict") if event.ended == "cause_gone")
+    earlier = {key: value for key, value in msgspec.to_builtins(last).items() if key != "ended"}
+    assert AlarmEvent.of(msgspec.json.encode(earlier)) == last
+    earlier["evidence"] = {**last.evidence, "cleared_by": "lost"}
+    lost = AlarmEvent.of(msgspec.json.encode(earlier))
+    assert lost == msgspec.structs.replace(last, ended="out_of_sight")
+    assert say(lost).endswith("Ended: no more evidence came, so whether the cause has gone is not known.")
+    assert say(msgspec.structs.replace(last, ended="in_a_later_way")).endswith("Ended: in a later way.")
 
 
 @pytest.mark.parametrize("kind", sorted(detector_kinds()))

@@ -19,7 +19,7 @@ from watchkeeper.config.schema import Config, FleetLimits
 from watchkeeper.config.section import Setting
 from watchkeeper.daemon.reload import merge
 from watchkeeper.daemon.state.snapshot import StateEncoder, decode_state
-from watchkeeper.detectors.alarms.events import AlarmEvent, encode_event
+from watchkeeper.detectors.alarms.events import encode_event
 from watchkeeper.detectors.base import Evidence, Window
 from watchkeeper.detectors.catalog import REGISTRY, discover
 from watchkeeper.detectors.engine.pipeline import Pipeline
@@ -112,7 +112,6 @@ def before(name: str) -> bytes:
 
 def restored(name: str, config: Config) -> Run:
     state = decode_state(before(name))
-    state["alarms"] = msgspec.convert(state["alarms"], list[AlarmEvent])
     run = Run(config)
     run.pipeline.restore(state)
     return run

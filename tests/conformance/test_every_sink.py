@@ -17,7 +17,7 @@ from watchkeeper.daemon.background import end
 from watchkeeper.daemon.live.view import Totals
 from watchkeeper.daemon.outputs.base import AnyDeclaration, Context, Linked, Sink
 from watchkeeper.daemon.outputs.catalog import declarations, discover
-from watchkeeper.daemon.outputs.journal import Past
+from watchkeeper.daemon.outputs.journal_past import Past
 from watchkeeper.detectors.alarms.events import CLEARED, RAISED, AlarmEvent
 from watchkeeper.detectors.engine.pipeline import Pipeline
 from watchkeeper.streams.mqtt.transport import make_transport

@@ -11,13 +11,12 @@ from typing import Any
 
 import msgspec
 import pytest
-from golden.replays import GOLDEN, HERE, outputs
+from golden.replays import GOLDEN, HERE, outputs, restarting
 
-from watchkeeper.detectors.catalog import kinds
-from watchkeeper.detectors.incidents.declaration import INCIDENT
+from watchkeeper.detectors.catalog import detector_kinds, kinds
 
 KINDS = set(kinds())
-FILES = ("jsonl", "scores.jsonl", "restarted.jsonl")
+FILES = ("jsonl", "scores.jsonl")
 # What is compared to the letter: the order of lines is part of it.
 LETTERS = ("t", "kind", "state", "id", "subjects", "severity", "rows", "vehicles")
 
@@ -57,6 +56,12 @@ def test_a_replay_is_what_it_was(name: str, file: str) -> None:
         assert close(a, b), (a, b)
 
 
+@pytest.mark.parametrize("every", [pytest.param(1, marks=pytest.mark.long), 19])
+@pytest.mark.parametrize("name", sorted(GOLDEN))
+def test_restarts_change_no_byte(name: str, every: int) -> None:
+    assert restarting(name, every) == replayed(name)[f"{name}.jsonl"]
+
+
 def test_every_alarm_kind_is_in_a_replay() -> None:
     events = [event for name in GOLDEN for event in lines((HERE / f"{name}.jsonl").read_bytes())]
     assert {event["kind"] for event in events} == KINDS
@@ -64,7 +69,7 @@ def test_every_alarm_kind_is_in_a_replay() -> None:
 
 def test_every_detector_has_scores_in_a_replay() -> None:
     scores = [line for name in GOLDEN for line in lines((HERE / f"{name}.scores.jsonl").read_bytes())]
-    assert {line["kind"] for line in scores if line.get("rows")} == KINDS - {INCIDENT}
+    assert {line["kind"] for line in scores if line.get("rows")} == set(detector_kinds())
 
 
 def test_every_file_here_belongs_to_a_replay() -> None:

@@ -12,13 +12,16 @@ from golden.replays import HERE
 from golden.test_golden import FILES, LETTERS, close, lines
 
 # Few, because plain Python takes a hundred times as long, but together they call nearly every kernel.
-NAMES = ("contradictions", "controlled", "drones", "vertical")
+NAMES = ("clocks", "contradictions", "controlled", "drones", "vertical")
 # Kernels that need more aircraft, other settings or another caller than these replays have; their own tests run them
 # compiled.
 ELSEWHERE = {
     "detectors.conflict.grid._coarse_runs",
     "detectors.conflict.grid.first_at_least",
+    "detectors.engine.senders._calm",
+    "detectors.engine.senders._go_back",
     "detectors.gps_imu.ahrs.take_attitude",
+    "detectors.gps_imu.displacement.look_after_outage",
     "streams.geo.direct_many",
     "streams.geo.ecef",
     "streams.geo.ecef_many",

@@ -77,12 +77,12 @@ def test_names_that_are_none_are_refused_with_their_samples_only() -> None:
     assert [(topic, reason) for topic, reason, _ in bench.bad] == [("telemetry/adsb", Drop.ID)] * 4
 
 
-def test_adapters_gateways_fill_the_same_bounded_table() -> None:
-    bench = Bench(Limits(max_gateways=1))
-    bench.add(batch(["a"], 1.0, via="roof"), batch(["b"], 1.0, via="cellar"))
+def test_gateways_of_adapters_and_messages_are_in_one_table() -> None:
+    bench = Bench()
+    bench.add(batch(["a"], 1.0, via="roof"), batch(["b"], 1.0, via="cellar"), batch(["c"], 1.0, via="roof"))
     (found,) = bench.edge.take()
-    assert found.vias == ["roof"]
-    assert found.kinds[Kind.ADSB].via.tolist() == [0, -1]
+    assert found.vias == ["roof", "cellar"]
+    assert found.kinds[Kind.ADSB].via.tolist() == [0, 1, 0]
 
 
 def test_what_is_much_comes_in_pieces() -> None:

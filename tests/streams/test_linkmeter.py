@@ -54,6 +54,30 @@ def test_clocks_that_are_years_apart_keep_their_milliseconds() -> None:
     assert last.data[L["jitter_s"], 0] == pytest.approx(0.01, rel=0.5)
 
 
+def test_what_waited_for_us_says_nothing_about_the_link() -> None:
+    meter = LinkMeter()
+    reports(meter, 10, 0.25)
+    # nothing arrives for seven seconds, then all of it at once, then as before
+    waited = [second(1010.0 + s) for s in range(7)]
+    found = [meter.add(batch, np.full(5, 1017.1)) for batch in waited]
+    found += reports(meter, 20, 0.25, from_t=1017)
+    measured = [b.kinds[Kind.LINK].data[L["latency_s"], 0] for b in found if Kind.LINK in b.kinds]
+    assert len(measured) >= 10
+    assert measured == pytest.approx([0.25] * len(measured))
+
+
+def test_a_short_wait_that_is_known_of_says_nothing_either() -> None:
+    meter = LinkMeter()
+    reports(meter, 10, 0.25)
+    meter.resume()
+    batch = second(1010.0)
+    assert Kind.LINK not in meter.add(batch, np.full(5, 1012.5)).kinds
+    found = reports(meter, 10, 0.25, from_t=1012)
+    measured = [b.kinds[Kind.LINK].data[L["latency_s"], 0] for b in found]
+    assert measured
+    assert measured == pytest.approx([0.25] * len(measured))
+
+
 @pytest.mark.parametrize("speed", [50.0, 0.2])
 def test_a_log_at_another_speed_has_no_latencies(speed: float) -> None:
     assert reports(LinkMeter(), 60, 0.1, speed=speed) == []

@@ -126,3 +126,34 @@ def test_the_kernel_agrees_with_a_plain_reading_of_the_rules_for_any_chunking(ru
             np.zeros(len(part), np.int32), pt, pt, np.array([r[1] for r in part]), np.ones(len(part))
         ).tolist()
     assert actions == plain(rule, rows)
+
+
+def test_severity_rises_at_once_and_falls_a_step_after_a_settled_minute():
+    d, n = Debouncer(Debounce(n=1, m=1, clear_n=1), 1), 200
+    t = np.arange(float(n))
+    told = np.zeros(n, np.uint8)
+    told[[0, 20]] = 1, 2
+    cell = np.zeros(n, np.int32)
+    action = d.update(cell, t, t, np.full(n, 2.0), np.ones(n))
+    shown = d.shown(cell, t, action, told)
+    assert shown.tolist() == [1] * 20 + [2] * 61 + [1] * 60 + [0] * 59
+    assert told[1] == 0  # the evidence stays as it is
+
+
+@settings(max_examples=50)
+@given(st.lists(st.integers(0, 2), min_size=1, max_size=60), st.integers(1, 40), st.data())
+def test_severity_does_not_depend_on_how_rows_are_cut(told, step, data):
+    n = len(told)
+    t, severity, cell = np.arange(n) * float(step), np.array(told, np.uint8), np.zeros(n, np.int32)
+
+    def shown(cuts):
+        d, out = Debouncer(Debounce(n=1, m=1, clear_n=1, bridge_s=100.0), 1), []
+        for a, b in zip([0, *cuts], [*cuts, n], strict=True):
+            part = slice(a, b)
+            action = d.update(cell[part], t[part], t[part], np.full(b - a, 2.0), np.ones(b - a))
+            out += d.shown(cell[part], t[part], action, severity[part]).tolist()
+        return out
+
+    whole = shown([])
+    assert shown(sorted(data.draw(st.sets(st.integers(0, n))))) == whole
+    assert all(a >= b for a, b in zip(whole, told, strict=True))

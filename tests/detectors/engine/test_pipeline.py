@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from watchkeeper.config.detectors import Detectors
 from watchkeeper.config.detectors.debounce import Debounce
 from watchkeeper.config.detectors.silence import Silence
+from watchkeeper.config.detectors.watch import Watch as WatchSettings
 from watchkeeper.config.schema import DEFAULT, Alarms, Config, Diagnosis, FleetLimits, Time
 from watchkeeper.detectors.alarms.events import AlarmBook, AlarmEvent, encode_event
 from watchkeeper.detectors.alarms.subjects import Pairs
@@ -23,9 +24,10 @@ from watchkeeper.detectors.fleet.fleet import Fleet
 from watchkeeper.streams.batch import Batch, Columns, columns_of, slice_batch
 from watchkeeper.streams.messages import FIELDS, Drop, Kind
 
-# alarms by themselves; test_incidents.py is about what is made of them
+# alarms by themselves; test_incidents.py is about what is made of them, tests/detectors/coverage about `watch`
 ALONE = Diagnosis(enabled=False)
-SMALL = Config(fleet=FleetLimits(max_vehicles=50), diagnosis=ALONE)
+UNGUARDED = Detectors(watch=WatchSettings(enabled=False))
+SMALL = Config(fleet=FleetLimits(max_vehicles=50), diagnosis=ALONE, detectors=UNGUARDED)
 
 
 def batch_of(rows: list[tuple[Kind, str, float, dict[str, float]]]) -> Batch:
@@ -201,7 +203,6 @@ def test_a_snapshot_anywhere_goes_on_with_the_same_bytes(cut, chunk):
     second.restore(copy.deepcopy(first.snapshot()))
     for start in range(cut, len(batch), chunk):
         found += second.feed(slice_batch(batch, start, start + chunk))
-    # restoring tells `silence` that we were away; nothing is silent in this input, so that changes nothing
     assert lines(found + second.finish()) == expected
 
 
@@ -210,6 +211,7 @@ def test_time_spent_away_is_not_held_against_anybody():
     first.feed(batch_of([gps("d", 10.0 + 0.2 * i) for i in range(60)]))
     second = Pipeline(SMALL)
     second.restore(copy.deepcopy(first.snapshot()))
+    second.away()
     more = [gps("d", 40.0 + 0.2 * i) for i in range(60)]
     assert second.feed(batch_of(more)) + second.finish() == []
 
@@ -246,14 +248,14 @@ def test_a_journal_knows_better_than_an_older_snapshot():
     assert [e for e in again.feed(batch_of(rows[200:])) if e.state == "cleared"] == []
 
 
-def test_an_alarm_of_a_vehicle_that_never_comes_back_is_cleared_as_lost():
+def test_an_alarm_of_a_vehicle_that_never_comes_back_ends_out_of_sight():
     first = Pipeline(SMALL)
     journal = first.feed(batch_of(converging(30)))
     second = Pipeline(SMALL)
     second.restore_alarms(journal)
     rows = [gps("other", 131.0 + i) for i in range(100)]
     after = second.feed(batch_of(rows)) + second.finish()
-    assert [(e.state, e.evidence["cleared_by"]) for e in after if e.kind == "conflict"] == [("cleared", "lost")]
+    assert [(e.state, e.ended) for e in after if e.kind == "conflict"] == [("cleared", "out_of_sight")]
 
 
 def test_time_that_starts_again_ends_all_alarms_and_begins_afresh():
@@ -261,7 +263,7 @@ def test_time_that_starts_again_ends_all_alarms_and_begins_afresh():
     events = pipeline.feed(batch_of(converging(30, start=1000.0)))
     again = pipeline.feed(batch_of(converging(30, start=10.0))) + pipeline.finish()
     ended = [e for e in again if e.kind == "conflict" and e.state == "cleared"]
-    assert [e.evidence["cleared_by"] for e in ended] == ["clock_reset"]
+    assert [e.ended for e in ended] == ["clock_reset"]
     raised = [e for e in events + again if e.kind == "conflict" and e.state == "raised"]
     assert len(raised) == 2
     assert raised[0].id != raised[1].id
@@ -269,12 +271,17 @@ def test_time_that_starts_again_ends_all_alarms_and_begins_afresh():
 
 
 def test_a_full_fleet_refuses_newcomers_until_someone_is_forgotten():
-    config = Config(fleet=FleetLimits(max_vehicles=2, evict_idle_s=20.0), time=Time(max_jump_s=100.0), diagnosis=ALONE)
+    config = Config(
+        fleet=FleetLimits(max_vehicles=2, evict_idle_s=20.0),
+        time=Time(max_jump_s=100.0),
+        diagnosis=ALONE,
+        detectors=UNGUARDED,
+    )
     pipeline = Pipeline(config)
     pipeline.feed(batch_of([gps("a", 10.0 + i) for i in range(10)] + [gps("b", 19.0), gps("c", 19.5)]))
     assert pipeline.drops == {("gps", Drop.FLEET_FULL): 1}
     events = pipeline.feed(batch_of([gps("b", 20.0 + i) for i in range(60)]))
-    assert [(e.kind, e.state, e.evidence.get("cleared_by")) for e in events if e.subjects == ("a",)] == [
+    assert [(e.kind, e.state, e.ended) for e in events if e.subjects == ("a",)] == [
         ("silence", "raised", None),
         ("silence", "updated", None),
         ("silence", "cleared", "forgotten"),
@@ -284,7 +291,9 @@ def test_a_full_fleet_refuses_newcomers_until_someone_is_forgotten():
 
 
 def test_the_alarm_table_is_bounded():
-    pipeline = Pipeline(Config(fleet=FleetLimits(max_vehicles=50), alarms=Alarms(max_active=3), diagnosis=ALONE))
+    pipeline = Pipeline(
+        Config(fleet=FleetLimits(max_vehicles=50), alarms=Alarms(max_active=3), diagnosis=ALONE, detectors=UNGUARDED)
+    )
     pipeline.feed(batch_of([gps(f"d{k}", 10.0 + i) for i in range(10) for k in range(8)]))
     events = pipeline.advance(60.0)
     assert len([e for e in events if e.state == "raised"]) == 3
@@ -336,6 +345,6 @@ def test_a_pair_does_not_inherit_the_epochs_of_the_pair_that_had_its_cell_before
     assert [e.state for e in watch.step(named(0, 1, 100.0, 2.0), 100.0)] == ["raised"]
     for k in range(1, 10):
         watch.step(named(0, 1, 100.0 + k, 0.0), 100.0 + k)
-    watch.step(None, 130.0)  # nothing left to watch: its only cell is free again
+    watch.tidy(130.0)  # nothing left to watch: its only cell is free again
     # the next pair's reports are older than the first pair's last one
     assert [e.subjects for e in watch.step(named(2, 3, 50.0, 2.0), 130.0)] == [("c", "d")]

@@ -1,0 +1,1 @@
+"""clock: senders whose time is off."""

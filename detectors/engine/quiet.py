@@ -1,0 +1,63 @@
+"""Which ticks can be left out: those without samples in which nothing can change. Used by the pipeline.
+
+A log costs by its samples and not by its span, and so does a fleet that is quiet while time is told from outside. What
+is left out changes no alarm: every part says until when it would do nothing without samples, and waking too early only
+costs a tick. The parts are the detectors (`Resting` in base.py: one that does not say sees every tick), the alarms that
+count, repeat themselves or end, coverage, notes about clocks, incidents that wait for a look, and vehicles that are to
+be forgotten.
+
+What happens now and then does so at ticks that reach a multiple of its period of event time. It does not hang on when
+the first sample came: two pipelines that began at different moments do the same things at the same ticks.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from watchkeeper.detectors.engine.room import crowded
+
+if TYPE_CHECKING:
+    from watchkeeper.detectors.engine.pipeline import Pipeline
+
+# How often vehicles unheard of are looked for, and cells of alarms that hold nothing are given back, in seconds.
+EVICT_EVERY_S = 10.0
+TIDY_EVERY_S = 5.0
+
+
+def quiet_until(pipeline: Pipeline) -> float:
+    """After the last tick: the time before which no tick without samples changes anything."""
+    t = pipeline.guard.t
+    declared = pipeline.fleet.declared
+    if t == -math.inf or (declared.any and np.isnan(declared.since_t[declared.named]).any()):
+        return t
+    if pipeline.clock_alarms.waits or crowded(pipeline):
+        return t
+    until = min(pipeline.guard.quiet_until(t), pipeline.clock.noted_t)
+    for watch in pipeline.watches.values():
+        if until <= t:
+            return until
+        until = min(until, watch.quiet_until(t))
+    if pipeline.incidents is not None:
+        until = min(until, pipeline.incidents.quiet_until())
+    return min(until, pipeline.fleet.quiet_until(t))
+
+
+def wakes(until: float, tick_s: float) -> int:
+    """The first tick that must run when nothing happens before this time."""
+    if math.isinf(until):
+        return 2**62 if until > 0.0 else -(2**62)
+    # early enough for any rounding of the time itself
+    return math.ceil((until - 1e-6) / tick_s)
+
+
+def reaches(t: float, tick_s: float, period_s: float) -> bool:
+    """Whether the tick that ends at t is the first to reach a multiple of a period.
+
+    >>> [t for t in (9.0, 10.0, 11.0, 20.0) if reaches(t, 1.0, 10.0)]
+    [10.0, 20.0]
+    """
+    # a tick's time is a multiple of its length, up to rounding
+    return math.floor(t / period_s + 1e-6) > math.floor((t - tick_s) / period_s + 1e-6)
