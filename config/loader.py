@@ -8,6 +8,7 @@ keys are checked on the result, rules within a table of an array on that table. 
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import re
@@ -25,6 +26,7 @@ import msgspec
 
 from watchkeeper.config.guests import SECTIONS, SETTINGS, build
 from watchkeeper.config.installed import GuestError
+from watchkeeper.config.masking import masked, masked_value
 from watchkeeper.config.schema import Config
 from watchkeeper.config.section import Section, Setting, columns, spell, word_of
 from watchkeeper.config.topology import clashes_between
@@ -32,6 +34,7 @@ from watchkeeper.config.topology import clashes_between
 ENV_PREFIX = "WATCHKEEPER_"
 ENV_FILE = "WATCHKEEPER_CONFIG"
 ENVIRONMENT, OVERRIDES = "environment", "overrides"
+UNFORESEEN = "cannot be understood"
 
 # Keys whose values must not fall from left to right.
 RISING: tuple[tuple[str, ...], ...] = (
@@ -67,7 +70,7 @@ class Problem:
         rows = {
             "problem": self.message, "value": self.value, "allowed": self.allowed, "did you mean": self.suggestion
         }  # fmt: skip
-        return "\n".join([head, *(f"  {label + ':':<13} {row}" for label, row in rows.items() if row)])
+        return "\n".join([head, *(f"  {label + ':':<13} {masked(row)}" for label, row in rows.items() if row)])
 
 
 class ConfigError(Exception):
@@ -89,7 +92,18 @@ def env_name(key: str) -> str:
 def load(
     path: Path | None, *, env: Mapping[str, str] = os.environ, overrides: Mapping[str, Any] | None = None
 ) -> Config:
-    """The effective configuration; without a path the file named by WATCHKEEPER_CONFIG, if any."""
+    """The effective configuration; without a path the file named by WATCHKEEPER_CONFIG, if any. Raises ConfigError."""
+    try:
+        return _load(path, env, overrides or {})
+    except ConfigError:
+        raise
+    except Exception as error:  # a value that nobody foresaw is still a bad configuration, not a broken daemon
+        where = str(path or env.get(ENV_FILE) or ENVIRONMENT)
+        message = f"{UNFORESEEN}: {type(error).__name__}: {error}"
+        raise ConfigError([Problem(where, "", "", message, "a configuration as documented")]) from error
+
+
+def _load(path: Path | None, env: Mapping[str, str], overrides: Mapping[str, Any]) -> Config:
     try:
         for setting in SETTINGS.values():
             if setting.variants is not None:
@@ -101,7 +115,7 @@ def load(
     if path is not None:
         found.take_table(_read_toml(path, found.problems), (), str(path))
     found.take_environment(env)
-    found.take_table(overrides or {}, (), OVERRIDES)
+    found.take_table(overrides, (), OVERRIDES)
 
     profile = str(found.values.get("profile", SETTINGS["profile"].default))
     counts = _Found()
@@ -235,13 +249,24 @@ class _Found:
         item = _Found({s.key: s for s in own.values()})
         item.take_table(table, path, source)
         wrong = [(name, "missing") for name, s in own.items() if s.default is msgspec.NODEFAULT and name not in table]
-        wrong += kind(**{name: item.values.get(s.key, s.default) for name, s in own.items()}).clashes()
+        values = {name: item.values.get(s.key, s.default) for name, s in own.items()}
+        wrong += _clashes(kind, values)
         named = item.refused | {problem.suggestion for problem in item.problems}
         for name, message in wrong:
             if (key := own[name].key) not in named:
                 shown = _shown(table[name], own[name]) if name in table else ""
                 item.problems.append(Problem(source, key, shown, message, own[name].allowed))
         self.problems += item.problems
+
+
+def _clashes(kind: type[Section], values: dict[str, Any]) -> list[tuple[str, str]]:
+    """The rules within a table that it breaks, as far as they can be judged when a key that must be given is not."""
+    try:
+        return list(kind(**values).clashes())
+    except Exception as error:  # a rule may come from another package
+        if msgspec.NODEFAULT in values.values():
+            return []
+        return [(next(iter(values)), f"a rule of {kind.__name__} failed: {type(error).__name__}: {error}")]
 
 
 def _below(path: tuple[str, ...], kind: type[Section]) -> Iterator[Setting]:
@@ -272,7 +297,7 @@ def _broken_rules(values: dict[str, Any], sources: dict[str, str], found: _Found
         for value, message, allowed in clashes_between(values["topology.vehicles"], *limits):
             yield Problem(sources["topology.vehicles"], "topology.vehicles", _shown(value), message, allowed)
     if not found.refused & {"webhooks"}:
-        names = [webhook["name"] for webhook in values["webhooks"] if "name" in webhook]
+        names = [webhook["name"] for webhook in values["webhooks"] if isinstance(webhook.get("name"), str)]
         if len(set(names)) < len(names):
             yield problem("webhooks", "two webhooks have one name", "a name of its own for each")
     if ca_file := values["broker.ca_file"]:
@@ -292,6 +317,9 @@ def _read_toml(path: Path, problems: list[Problem]) -> dict[str, Any]:
     """The file's tables; on failure none, and a problem that says where."""
     data = b""
     try:
+        if path.is_fifo():
+            # it would be waited for without end, and it is read again on SIGHUP
+            raise OSError(errno.EINVAL, "a pipe, not a file")
         data = path.read_bytes()
         return tomllib.loads(data.decode("utf-8-sig"))
     except OSError as error:
@@ -330,7 +358,7 @@ def _shown(value: Any, setting: Setting | None = None) -> str:
         return "{...}"
     if isinstance(value, list) and any(isinstance(item, Mapping) for item in value):
         return "[{...}]"
-    line = re.sub(r"://.*@", "://(hidden)@", json.dumps(value, default=str))
+    line = masked_value(json.dumps(value, default=str))
     return line if len(line) <= 80 else line[:77] + "..."
 
 

@@ -17,6 +17,7 @@ from msgspec import NODEFAULT
 from watchkeeper.config.detectors.debounce import Debounce
 from watchkeeper.config.guests import SECTIONS, SETTINGS, default
 from watchkeeper.config.loader import profile_file
+from watchkeeper.config.masking import masked_value
 from watchkeeper.config.schema import Config
 from watchkeeper.config.section import Section, Setting, columns, settings, spell
 
@@ -118,6 +119,8 @@ def config_toml(config: Config, *, secrets: bool = False) -> str:
 def _line(setting: Setting, value: Any, *, secrets: bool = True) -> str:
     if setting.secret and value and not secrets:
         return f"# {setting.path[-1]} is set, and not shown"
+    if isinstance(value, str) and not secrets and (shown := masked_value(value)) != value:
+        return f"{setting.path[-1]} = {toml_value(shown)}  # a part of it is not shown"
     return f"{setting.path[-1]} = {toml_value(value)}" + (f"  # {setting.unit}" if setting.unit else "")
 
 

@@ -32,14 +32,24 @@ class Broker(Section, frozen=True):
         ),
     ] = "mqtt://127.0.0.1:1883"
     transport: Annotated[
-        Literal["aiomqtt", "gmqtt"], text("client library; gmqtt (extra `fast`) costs a tenth of the CPU per message")
-    ] = "aiomqtt"
+        Literal["mqtt5", "aiomqtt"],
+        text("mqtt5: MQTT 5, or 3.1.1 where the broker has nothing else; aiomqtt: 3.1.1 only, at many times the CPU"),
+    ] = "mqtt5"
     client_id: Annotated[str, text("fixed, so that the broker keeps our session over a restart")] = "watchkeeper"
     username: Annotated[str, text("empty: no login")] = ""
     password: Annotated[str, text("better set as WATCHKEEPER_BROKER__PASSWORD than in a file", secret=True)] = ""
     ca_file: Annotated[str, text("certificate authority for mqtts://; empty: the system's")] = ""
     qos: Annotated[int, about("", "1 survives a broken connection, 0 is cheaper", ge=0, le=1)] = 1
     keepalive_s: Annotated[int, about("s", "a dead link is noticed after 1.5 of these", ge=5, le=3600)] = 30
+    receive_maximum: Annotated[
+        int,
+        about(
+            "messages",
+            "sent to us without acknowledgement at most, with MQTT 5; bounds what a crash repeats",
+            ge=10,
+            le=65_535,
+        ),
+    ] = 65_535
     session_expiry_s: Annotated[
         int, about("s", "how long the broker keeps messages for us while we are away", ge=0, le=604_800)
     ] = 300
@@ -93,10 +103,36 @@ class Time(Section, frozen=True):
             live=True,
         ),
     ] = 3.0
+    clock_tolerance_s: Annotated[
+        float,
+        about(
+            "s",
+            "a sender whose clock is further than this from the fleet's is named, and its samples are brought to the "
+            "fleet's time; half of lateness_s leaves the other half for delays",
+            ge=0.05,
+            le=150,
+            live=True,
+        ),
+    ] = 0.5
+    wall_tolerance_s: Annotated[
+        float,
+        about(
+            "s",
+            "live only: a warning when the samples' time is further than this from this machine's; 0: never. "
+            "Simulators and recordings, which are a day or more away, keep their own time",
+            ge=0,
+            le=86_400,
+            live=True,
+        ),
+    ] = 10.0
     gap_skip_s: Annotated[
         float,
         about(
-            "s", "after this much empty event time ticks are skipped up to the next sample", ge=10, le=86_400, live=True
+            "s",
+            "live, time goes on by itself at most this far beyond the newest sample; a paced replay skips longer gaps",
+            ge=10,
+            le=86_400,
+            live=True,
         ),
     ] = 600.0
     idle_timeout_s: Annotated[
@@ -148,7 +184,7 @@ class Limits(Section, frozen=True):
         int,
         about(
             "messages",
-            "waiting between the network and the pipeline; when full the oldest is dropped",
+            "waiting between the network and the pipeline; when full none is acknowledged, so that the broker waits",
             ge=100,
             le=10_000_000,
         ),
@@ -204,6 +240,21 @@ class Sinks(Extensible, frozen=True):
     state_dir: Annotated[str, text("journal and snapshot; empty: nothing survives a restart")] = "watchkeeper-state"
     snapshot_s: Annotated[float, about("s", "how often the whole state is saved", ge=1, le=3600)] = 10.0
     journal_fsync: Annotated[bool, text("have alarms on disk at once: a power cut loses milliseconds")] = True
+    input_log_mb: Annotated[
+        int,
+        about(
+            "MB",
+            "disk for input that no snapshot has yet, 130 bytes a message; half full: a snapshot; full: oldest goes",
+            ge=32,
+            le=65_536,
+        ),
+    ] = 256
+    input_fsync: Annotated[
+        bool,
+        text(
+            "acknowledge a message only when it is on disk: survives a power cut, not only a crash; costs disk writes"
+        ),
+    ] = False
 
 
 class Http(Section, frozen=True):
@@ -216,6 +267,12 @@ class Http(Section, frozen=True):
     viewers: Annotated[
         int, about("pages", "open at once; each is sent some 40 bytes per vehicle and second", ge=1, le=1000)
     ] = 32
+    max_connections: Annotated[
+        int, about("connections", "open at once; further ones are answered with 503", ge=4, le=10_000)
+    ] = 256
+    max_per_peer: Annotated[
+        int, about("connections", "open at once from one address; a proxy is one address", ge=2, le=10_000)
+    ] = 64
     public_name: Annotated[
         str,
         text(

@@ -3,10 +3,11 @@
     transport, sources → Intake → Pump (decoder, pipeline) → AlarmRouter → journal → MQTT and all other sinks
     next to them: HTTP, snapshots, dead letters
 
-Start: take the state directory, restore the snapshot, let the journal correct its alarms, listen on HTTP, compile
-(`warm_up`), and only then subscribe. Stop (SIGTERM, SIGINT): judge what has arrived, write and publish every alarm,
-say "offline", save a snapshot; bounded by DRAIN_S. SIGHUP: see reload.py. If a task fails the daemon ends with
-exit code 1, for its supervisor to restart it: half a watch is worse than a short gap.
+Start: take the state directory, restore the snapshot, listen on HTTP, compile (`warm_up`), put the input log through
+the pipeline, let the journal correct its alarms, and only then subscribe. Stop (SIGTERM, SIGINT): stop reading, judge
+what was delivered, write and publish every alarm, save a snapshot, acknowledge, say "offline"; bounded by DRAIN_S.
+SIGHUP: see reload.py. If a task fails the daemon ends with exit code 1, for its supervisor to restart it: half a watch
+is worse than a short gap.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import signal
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from importlib.metadata import version
@@ -28,43 +30,54 @@ from typing import Any
 from prometheus_client.core import Metric
 
 from watchkeeper.config.loader import ConfigError
+from watchkeeper.config.masking import masked
 from watchkeeper.config.schema import Config
 from watchkeeper.daemon import logs
 from watchkeeper.daemon.background import end, in_background
 from watchkeeper.daemon.families import Collect, gauge, gauges_by, totals_by
+from watchkeeper.daemon.handles import Handles
 from watchkeeper.daemon.http.metrics import Metrics, journal_metrics, router_metrics, transport_metrics
 from watchkeeper.daemon.http.pipeline_metrics import drop_metrics, pipeline_metrics
 from watchkeeper.daemon.http.server import Health, HttpServer
 from watchkeeper.daemon.intake.deadletter import DeadLetters
+from watchkeeper.daemon.intake.hearing import Hearing
 from watchkeeper.daemon.intake.ping import ping_gateways
 from watchkeeper.daemon.intake.pump import Intake, Pump
+from watchkeeper.daemon.intake.refusals import Refusals
 from watchkeeper.daemon.intake.sources import LiveSource, source_metrics
-from watchkeeper.daemon.live.view import Live, Totals, Watched
+from watchkeeper.daemon.live.view import Live, RefusedError, Totals, Watched
 from watchkeeper.daemon.logs import kv
 from watchkeeper.daemon.outputs.base import Context
 from watchkeeper.daemon.outputs.catalog import make_sinks
-from watchkeeper.daemon.outputs.journal import Journal, Past
+from watchkeeper.daemon.outputs.coverage import CoverageTopics
+from watchkeeper.daemon.outputs.echo import Echo, Showing
+from watchkeeper.daemon.outputs.journal import Journal
+from watchkeeper.daemon.outputs.journal_past import Past
 from watchkeeper.daemon.outputs.journal_sink import JournalSink
 from watchkeeper.daemon.outputs.mqtt import deliver_dead_letters
 from watchkeeper.daemon.outputs.router import AlarmRouter
 from watchkeeper.daemon.outputs.status import say_goodbye, say_hello, status_payload, status_topic
 from watchkeeper.daemon.reload import merge
-from watchkeeper.daemon.state.recovery import SNAPSHOT, Snapshots, recover, snapshot_metrics
-from watchkeeper.daemon.state.snapshot import StateLock, fingerprint
+from watchkeeper.daemon.state.folder import StateFolder, state_metrics
+from watchkeeper.daemon.state.memory import Memory
 from watchkeeper.daemon.supervisor import Supervisor
+from watchkeeper.daemon.troubles import Troubles
 from watchkeeper.detectors.alarms.events import AlarmEvent
-from watchkeeper.detectors.engine.pipeline import Pipeline
+from watchkeeper.detectors.engine.room import full
 from watchkeeper.detectors.engine.warmup import warm_up
+from watchkeeper.detectors.incidents.declaration import INCIDENT
 from watchkeeper.streams.mqtt.transport import Will, make_transport
 
 log = logging.getLogger(__name__)
 
 # Within this time a stopping daemon is gone; what the broker has not taken by then goes out at the next start.
 DRAIN_S = 6.0
+# How long the answer to an acceptance waits for the disk.
+ACCEPT_S = 2.0
 
 
 class App:
-    """One daemon. Building it takes the state directory (StateError: it cannot be had); `run` returns when stopped.
+    """One daemon. Building it takes the state directory (StateError: it must not); `run` returns when stopped.
 
     `reload` reads the configuration again.
     """
@@ -73,36 +86,56 @@ class App:
         self.config = config
         self.version = version("watchkeeper")
         self._load = reload
-        self._state_dir = Path(config.sinks.state_dir) if config.sinks.state_dir else None
-        self._lock = StateLock(self._state_dir) if self._state_dir else None
-        self.journal = Journal(self._state_dir, fsync=config.sinks.journal_fsync) if self._state_dir else None
+        self.state = StateFolder(Path(config.sinks.state_dir)) if config.sinks.state_dir else None
+        self.journal = self._open_journal()
         self.metrics = Metrics()
         self.letters = DeadLetters(config.topics)
         self.intake = Intake(config.limits.queue_messages)
-        ended: list[AlarmEvent] = []
-        if self._state_dir is not None and self.journal is not None:
-            self.pipeline, ended = recover(config, self._state_dir, self.journal)
-        else:
-            self.pipeline = Pipeline(config)
+        self.memory = Memory(config, self.state, self.journal)
+        self.pipeline = self.memory.pipeline
+        self.refusals = Refusals(config.topics, self.pipeline)
+        self.letters.also = self.refusals.refused
+        self.hearing = Hearing(config, lambda: self.intake.received + self.intake.dropped + self.intake.repeated)
+        self.echo = Echo(
+            config.topics,
+            config.broker.client_id,
+            lambda: self.transport.received,
+            half_blind=lambda: self.transport.half_blind,
+        )
         self.transport = make_transport(
             config.broker,
             subscribe=[f"{config.topics.telemetry}/#"],
-            on_message=self.intake.put,
+            own=self.echo.filters,
+            on_message=self._heard,
             on_connect=self._connected,
             on_disconnect=self._disconnected,
             will=Will(status_topic(config.topics.output), status_payload("offline", self.version)),
+            manual_ack=True,
+            # one more than is allowed is enough to be refused for it
+            max_payload_bytes=config.limits.max_payload_bytes + 1,
         )
+        self.troubles = Troubles(lambda: self.config, self._own_reasons, self._own_warnings, self._submit)
+        if self.journal is not None:
+            self.troubles.adopt(self.journal.past.active)
         self.watched = Watched(
-            self.pipeline, self.version, self._totals, self._turn_s, self.not_ready, self._warnings, self._feeds
+            self.pipeline,
+            self.version,
+            self._totals,
+            self._turn_s,
+            self.not_ready,
+            self._warnings,
+            self._feeds,
+            alarms=lambda: self.troubles.active,
+            accept=self._accept,
         )
+        self.coverage = CoverageTopics(self.pipeline, self.transport, lambda: self.config.topics.output)
         first = JournalSink(self.journal) if self.journal is not None else None
-        self.router = AlarmRouter(first, make_sinks(config, self._context(first)))
-        self.router.submit(ended, None)
-        self.live = next(sink for sink in self.router.others if isinstance(sink, Live))
-        self.snapshots = (
-            Snapshots(self.pipeline, self._state_dir / SNAPSHOT, fingerprint(config)) if self._state_dir else None
-        )
-        self.pump = Pump(config, self.pipeline, self.intake, self.letters, self.router.submit)
+        sinks = make_sinks(config, self._context(first))
+        self.router = AlarmRouter(first, sinks)
+        self.echo.showing = [x for x in (*(sink.inside for sink in sinks), self.coverage) if isinstance(x, Showing)]
+        self.live = next(sink.inside for sink in sinks if isinstance(sink.inside, Live))
+        self.pump = Pump(config, self.pipeline, self.intake, self.letters, self._submit)
+        self.memory.attach(self.pump, self.transport)
         self.sources = [LiveSource(source, config, self.intake.put_batch) for source in config.sources]
         health = Health(
             self.version,
@@ -113,9 +146,11 @@ class App:
             lambda: self.pump.age_s,
         )
         self.http = HttpServer(self.live, config.http, self.metrics.registry, health) if config.http.enabled else None
+        self.handles = Handles()
         self.supervisor = Supervisor()
         self.reloads: Counter[str] = Counter()
         self._warm = False
+        self._alarm_topics = tuple(f"{config.topics.output}/{place}/" for place in ("alarm", INCIDENT))
         self._stopping = asyncio.Event()
         self.metrics.parts += self._parts()
 
@@ -128,13 +163,21 @@ class App:
             self.pump.metrics,
             self.letters.metrics,
             partial(transport_metrics, self.transport),
+            self.echo.metrics,
             partial(source_metrics, self.sources),
             partial(router_metrics, self.router),
             partial(journal_metrics, self.journal),
-            partial(snapshot_metrics, self.snapshots),
+            partial(state_metrics, self.state),
+            self.memory.metrics,
             self.live.metrics,
             self._metrics,
+            *([self.http.door.metrics] if self.http is not None else []),
         ]
+
+    def _open_journal(self) -> Journal | None:
+        if self.state is None:
+            return None
+        return Journal(self.state.path, fsync=self.config.sinks.journal_fsync, check=self.state.check)
 
     def _context(self, first: JournalSink | None) -> Context:
         config = self.config
@@ -142,7 +185,8 @@ class App:
             version=self.version,
             client_id=config.broker.client_id,
             output=config.topics.output,
-            state_dir=self._state_dir,
+            state_dir=self.state.path if self.state is not None else None,
+            state=self.state,
             past=first.journal.past if first is not None else Past(),
             transport=self.transport,
             max_active=config.alarms.max_active,
@@ -150,6 +194,7 @@ class App:
             callsigns=lambda: self.pipeline.fleet.callsigns,
             watched=self.watched,
             on_latency=self.metrics.latency.observe,
+            posted=self.echo.posted,
         )
         return context if first is None else replace(context, confirm=first.confirm)
 
@@ -159,11 +204,13 @@ class App:
         """Watch until `stop`. Raises OSError when the HTTP address is taken, an ExceptionGroup when a part fails."""
         if signals:
             self._handle_signals()
+            self.handles.start(asyncio.get_running_loop())
         try:
             if self.http is not None:
                 await self.http.start()
                 log.info("listening", extra=kv(url=self.http.url))
             await self._warm_up()
+            self.router.submit(await self.memory.relive(self._stopping.is_set), None)
             if not self._stopping.is_set():
                 await self._watch()
         finally:
@@ -173,10 +220,12 @@ class App:
 
     def close(self) -> None:
         """Give back files and locks; `run` does it by itself."""
+        self.handles.stop()
+        self.memory.close()
         if self.router.first is not None:
             self.router.first.close()
-        if self._lock is not None:
-            self._lock.release()
+        if self.state is not None:
+            self.state.release()
 
     def _handle_signals(self) -> None:
         loop = asyncio.get_running_loop()
@@ -210,47 +259,97 @@ class App:
         async with asyncio.TaskGroup() as group:
             tasks = [
                 group.create_task(self.transport.run(), name="transport"),
-                *(group.create_task(sink.run(), name=sink.name) for sink in self.router.sinks),
+                *(group.create_task(sink.run(), name=sink.name) for sink in self.router.tasks),
                 group.create_task(deliver_dead_letters(self.letters, self.transport, self.config), name="dead letters"),
                 group.create_task(ping_gateways(self.pipeline, self.transport, lambda: self.config), name="ping"),
                 group.create_task(self.supervisor.run(lambda: self.pump.alive, self._status), name="supervisor"),
                 pump := group.create_task(self.pump.run(), name="pump"),
-                *(group.create_task(source.run(), name=source.source.url) for source in self.sources),
+                *(sources := [group.create_task(s.run(), name=masked(s.source.url)) for s in self.sources]),
+                group.create_task(self.memory.run(), name="snapshots"),
+                group.create_task(self.troubles.run(), name="troubles"),
+                group.create_task(
+                    self.echo.run(self.transport, self.router.connected, self.coverage.connected), name="echo"
+                ),
+                *([group.create_task(self.coverage.run(), name="coverage")] if self.config.sinks.mqtt else []),
             ]
-            if self.snapshots is not None:
-                saving = self.snapshots.run(self.config.sinks.snapshot_s)
-                tasks.append(group.create_task(saving, name="snapshots"))
             self.supervisor.ready()
             await self._stopping.wait()
             self.supervisor.stopping()
-            await self._drain(pump)
+            await self._drain(pump, sources)
             await end(*tasks)
 
     # -- while it runs --------------------------------------------------------------------------------------
 
+    def _submit(self, events: list[AlarmEvent], arrived_s: float | None) -> None:
+        self.router.submit(events, arrived_s)
+        self.memory.note(events)
+
+    async def _accept(self, vehicle: str) -> list[AlarmEvent]:
+        """A person accepts a lasting state of this vehicle; returns when a crash would not undo it."""
+        async with self.pump.turn:
+            if not self.pump.running:
+                raise RefusedError("the daemon is starting or stopping: try again")
+            events = self.pump.accept(vehicle)
+        # a disk that does not answer is a trouble of its own
+        with suppress(TimeoutError):
+            async with asyncio.timeout(ACCEPT_S):
+                await self.memory.keeper.written()
+        return events
+
+    def _heard(self, topic: str, payload: bytes) -> None:
+        """Every message from the broker: input, or what others hear of us."""
+        if self.echo.is_ours(topic):
+            self.echo.put(topic, payload)
+            self.memory.keeper.other()
+        else:
+            self.intake.put(topic, payload)
+
     def _connected(self) -> None:
-        self.pump.online(True)
-        say_hello(self.transport, self.config.topics.output, self.version)
+        self.pump.online(not self.transport.deaf)
+        self.memory.connected(session_kept=self.transport.session_kept)
+        self.hearing.connected()
+        self.echo.connected(say_hello(self.transport, self.config, self.version))
         self.router.connected()
+        self.coverage.connected()
 
     def _disconnected(self) -> None:
         self.pump.online(False)
+        self.memory.disconnected()
+        self.hearing.disconnected()
+        self.echo.disconnected()
         self.router.disconnected()
 
     def not_ready(self) -> list[str]:
         """Why alarms cannot be relied on now; empty when they can."""
+        reasons = self._own_reasons()
+        return reasons if self._stopping.is_set() else [*reasons, *map(masked, self.pipeline.guard.troubles())]
+
+    def _own_reasons(self) -> list[str]:
+        """The same without what the pipeline raises alarms about itself."""
         if self._stopping.is_set():
             return ["stopping"]
         reasons = [] if self._warm else ["warming up"]
         if not self.transport.connected:
             reasons.append(f"not connected to the broker {self.config.broker.url} {self.transport.last_error}".strip())
-        if self.router.first is not None:
-            reasons += [f"journal {reason}" for reason in self.router.first.health()]
-        return reasons
+        reasons += self.transport.health(*self._alarm_topics) + self.echo.health()
+        reasons += [f"journal {reason}" for reason in self.router.journal_health()]
+        return [masked(reason) for reason in (*reasons, *self.memory.health())]
 
     def _warnings(self) -> list[str]:
-        """What else is wrong: ways out that do not deliver, though alarms are raised, kept and published."""
-        return self.router.warnings()
+        """What else is wrong, though alarms are raised and published: ways out that do not deliver, damaged state."""
+        return [*self._own_warnings(), *map(masked, self.pipeline.guard.warnings())]
+
+    def _own_warnings(self) -> list[str]:
+        """The same without what the pipeline raises alarms about itself."""
+        vital = self.transport.health(*self._alarm_topics)
+        refused = [said for said in self.transport.health() if said not in vital]
+        kept = self.state.warnings() if self.state is not None else []
+        clock = self.pump.wall.health(self.config.time.wall_tolerance_s)
+        sources = (words for live in self.sources for words in live.health.health())
+        heard = (*self.hearing.health(), *self.refusals.health(), *sources)
+        said = (*self.router.warnings(), *refused, *heard, *full(self.pipeline), *clock, *kept)
+        # an error of a library may name an address with its login
+        return [masked(words) for words in said]
 
     def _status(self) -> str:
         state = ", ".join([*self.not_ready(), *self._warnings()]) or "watching"
@@ -258,6 +357,7 @@ class App:
 
     def _metrics(self) -> Iterator[Metric]:
         yield gauge("ready", "1 while /readyz says yes", not self.not_ready())
+        yield gauge("troubles", "Parts of the daemon about which a `watch` alarm is active", len(self.troubles.active))
         reloads = totals_by(["result"], "reloads", "Configuration reloads")
         for result in ("applied", "refused"):
             reloads.add_metric([result], self.reloads[result])
@@ -277,17 +377,22 @@ class App:
 
     def _feeds(self) -> list[dict[str, Any]]:
         """Where samples come from, for the live page: the broker, and receivers next to it."""
-        broker = {"name": self.config.broker.url, "connected": self.transport.connected, "type": "broker"}
-        sources = [{"name": s.source.url, "connected": s.connected, "type": s.source.type} for s in self.sources]
-        return [broker, *sources]
+        broker = {"name": masked(self.config.broker.url), "connected": self.transport.connected, "type": "broker"}
+        sources = [(live.source, live.connected) for live in self.sources]
+        return [broker, *({"name": masked(s.url), "connected": up, "type": s.type} for s, up in sources)]
 
     def reload(self) -> None:
         """Read the configuration again; a bad one changes nothing."""
         if self._load is None:
             return
         self.supervisor.reloading()
-        self._reload(self._load)
-        self.supervisor.ready()
+        try:
+            self._reload(self._load)
+        except Exception:  # a configuration that nobody foresaw: the old one stays, and the supervisor is answered
+            self.reloads["refused"] += 1
+            log.exception("configuration refused")
+        finally:
+            self.supervisor.ready()
 
     def _reload(self, load: Callable[[], Config]) -> None:
         try:
@@ -297,8 +402,12 @@ class App:
             for problem in error.problems:
                 log.error("configuration refused", extra=kv(key=problem.key, problem=" ".join(str(problem).split())))
             return
+        try:
+            self.pipeline.retune(config)
+        except Exception:
+            self.pipeline.retune(self.config)
+            raise
         self.config = self.pump.config = config
-        self.pipeline.retune(config)
         logs.set_up(config.log)
         self.reloads["applied"] += 1
         log.info("configuration reloaded", extra=kv(changed=",".join(changed) or "nothing"))
@@ -311,15 +420,16 @@ class App:
         """Begin the orderly end; `run` returns when it is done."""
         self._stopping.set()
 
-    async def _drain(self, pump: asyncio.Task[None]) -> None:
+    async def _drain(self, pump: asyncio.Task[None], sources: list[asyncio.Task[None]]) -> None:
         log.info("stopping", extra=kv(queued=len(self.intake)))
+        # first of all: what arrives from now on stays with the broker
+        self.transport.stop_reading()
+        await end(*sources)
         try:
             async with asyncio.timeout(DRAIN_S):
-                self.pump.stop()
-                await asyncio.wait([pump])
-                if self.snapshots is not None:
-                    await self.snapshots.save()
+                await self.memory.stop(pump)
                 await self.router.flush()
+                await self.memory.save()
                 await say_goodbye(self.transport, self.config.topics.output, self.version)
         except TimeoutError:
             log.warning("stopped before everything was delivered", extra=kv(waiting=self._waiting()))

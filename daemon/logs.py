@@ -15,6 +15,7 @@ from typing import Any, TextIO
 
 import msgspec
 
+from watchkeeper.config.masking import masked
 from watchkeeper.config.schema import Log
 
 ROOT = "watchkeeper"
@@ -50,7 +51,8 @@ class TextLines(logging.Formatter):
         # a message may quote bytes from the network: no line of the log is theirs to forge
         message = record.getMessage().replace("\n", "\\n").replace("\r", "\\r")
         line = f"{_stamp(record)} {record.levelname.lower():<7} {message} {fields}"
-        return f"{line}\n{self.formatException(record.exc_info)}" if record.exc_info else line
+        # an address may come from anywhere, also from the error of a library: no secret of it goes into the log
+        return masked(f"{line}\n{self.formatException(record.exc_info)}" if record.exc_info else line)
 
 
 class JsonLines(logging.Formatter):
@@ -62,7 +64,7 @@ class JsonLines(logging.Formatter):
         line |= _fields(record)
         if record.exc_info:
             line["traceback"] = self.formatException(record.exc_info)
-        return msgspec.json.encode(line, enc_hook=str).decode()
+        return masked(msgspec.json.encode(line, enc_hook=str).decode())
 
 
 def set_up(settings: Log, stream: TextIO | None = None) -> None:

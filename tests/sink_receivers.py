@@ -20,7 +20,7 @@ from aiohttp import web
 from watchkeeper.config.outputs import Alertmanager, HomeAssistant, Webhook
 from watchkeeper.config.schema import Broker, Http, Sinks
 from watchkeeper.daemon.demo.broker import EmbeddedBroker, free_port
-from watchkeeper.daemon.outputs import journal
+from watchkeeper.daemon.outputs import journal_file
 
 from where import DOCS
 
@@ -44,7 +44,7 @@ class FullDisk:
         def full(_handle: int, _data: bytes) -> None:
             raise OSError(28, "No space left on device")
 
-        self._patch.setattr(journal, "_write", full)
+        self._patch.setattr(journal_file, "write_all", full)
 
     close = start
 

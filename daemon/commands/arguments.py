@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import ArgumentTypeError
 
 from watchkeeper.streams.logs.pacing import parse_speed
-from watchkeeper.streams.mqtt.transport import parse_url
+from watchkeeper.streams.mqtt.wiring import parse_url
 
 
 def mqtt_url(word: str) -> str:

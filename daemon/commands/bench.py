@@ -9,7 +9,7 @@ HELP = "Measure speed and memory on this machine, each compared with a baseline 
 EXAMPLES = """examples:
   watchkeeper bench                       list the benchmarks
   watchkeeper bench replay                samples per second and memory of a replay
-  watchkeeper bench live --transport gmqtt --rate 20000
+  watchkeeper bench live --rate 20000
 """
 # Name to what it measures.
 BENCHMARKS: dict[str, str] = {

@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 
 from watchkeeper.config.loader import ENV_FILE, ConfigError, load
+from watchkeeper.config.masking import masked
 from watchkeeper.config.reference import config_toml
 
 HELP = "check a configuration file and say everything that is wrong with it"
@@ -36,7 +37,7 @@ def main(args: argparse.Namespace) -> int:
         print(f"{error}\n\n{name}: {count} problem{'s' if count > 1 else ''}")
         return os.EX_CONFIG
     # with --show the whole output is a valid TOML file
-    print(f"{'# ' if args.show else ''}{name}: good, profile {config.profile}, broker {config.broker.url}")
+    print(f"{'# ' if args.show else ''}{name}: good, profile {config.profile}, broker {masked(config.broker.url)}")
     if args.show:
         print(config_toml(config), end="")
     return os.EX_OK

@@ -49,7 +49,7 @@ def main(args: argparse.Namespace) -> int:
     # here, not above: the numeric libraries take a second, which --help need not wait for
     from watchkeeper.daemon.demo import demo  # noqa: PLC0415
     from watchkeeper.daemon.demo.broker import BrokerError  # noqa: PLC0415
-    from watchkeeper.daemon.state.snapshot import StateError  # noqa: PLC0415
+    from watchkeeper.daemon.state.folder import StateError  # noqa: PLC0415
 
     options = demo.Options(seconds=args.seconds, port=args.port, seed=args.seed, state_dir=args.state_dir)
     try:

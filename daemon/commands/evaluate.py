@@ -19,6 +19,7 @@ EXAMPLES = """examples:
   watchkeeper evaluate tracks real.csv generated.csv     how like the real trajectories the generated ones are
   watchkeeper evaluate models eval/a eval/b              which of two models is nearer, and is that chance?
   watchkeeper evaluate gps_imu --flights recordings/     does gps_imu find sensors that lie, failures first
+  watchkeeper evaluate lasting --flights recordings/     is a bias of minutes one alarm until it ends?
   watchkeeper evaluate diagnosis --episodes 100          is the right fault found at the right place, at what cost?
   watchkeeper evaluate textfile results/*.json --out watchkeeper.prom    the same figures for Prometheus
   watchkeeper evaluate alarms --help
@@ -29,6 +30,7 @@ EVALUATIONS: dict[str, str] = {
     "tracks": "generated trajectories compared with real ones: Hausdorff, DTW, EDR",
     "models": "two models on the same trajectories: paired tests, intervals, corrections",
     "gps_imu": "the GPS/IMU detector on clean and attacked flights, held out by flight",
+    "lasting": "GPS biases of minutes: one gps_imu alarm, there until the bias ends?",
     "leakage": "a flight in two splits, a feature that gives the label away, code that learns from test data",
     "controllers": "a controller's episodes: conflicts seen, missed and imagined, 31 metrics",
     "diagnosis": "fault type and location on simulated networks, compared with baselines",

@@ -115,5 +115,6 @@ def main(args: argparse.Namespace) -> int:
     console.print(table)
     for word, stream in found["streams"].items():
         console.print(f"{word} fields: {' '.join(stream['fields'])}", markup=False)
-    console.print("problems: " + ("; ".join(found["problems"]) or "none"), markup=False)
+    # whether units and axes are right only a replay finds out
+    console.print(f"problems of the file: {'; '.join(found['problems']) or 'none'} (nothing was judged)", markup=False)
     return 0

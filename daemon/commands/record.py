@@ -11,6 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from watchkeeper.config.loader import ENV_FILE, load
+from watchkeeper.config.masking import masked
 from watchkeeper.config.schema import Config
 from watchkeeper.daemon import logs
 from watchkeeper.daemon.background import end
@@ -28,7 +29,7 @@ examples:
   watchkeeper record flight.wklog --broker mqtt://broker:1883 --seconds 600
 
 A log is readable while it is being written, and up to the last second after a crash.
-exit codes: 0 good, 1 failed (no broker at all, or the disk is full), 78 bad configuration
+exit codes: 0 good, 1 failed (no broker at all, one that refuses the subscription, a full disk), 78 bad configuration
 """
 # The log grows by a frame this often, so a crash loses no more than this.
 FLUSH_S = 1.0
@@ -61,7 +62,9 @@ def main(args: argparse.Namespace) -> int:
         f"{args.out}: {writer.samples:,} samples in {recording.messages:,} messages, {writer.size_bytes:,} bytes; "
         f"bad payloads: {bad or 'none'}"
     )
-    return 0 if recording.connected else fail(f"no broker at {args.broker or config.broker.url}")
+    if recording.deaf:
+        return fail("; ".join(recording.deaf))
+    return 0 if recording.connected else fail(f"no broker at {masked(args.broker or config.broker.url)}")
 
 
 class Recording:
@@ -69,6 +72,8 @@ class Recording:
 
     def __init__(self, config: Config, writer: LogWriter) -> None:
         self.connected = False
+        self.deaf: list[str] = []
+        """Subscriptions that the broker refused to the end."""
         self.messages = 0
         self.bad: Counter[str] = Counter()
         self.stop = asyncio.Event()
@@ -98,6 +103,7 @@ class Recording:
             subscribe=[f"{self._config.topics.telemetry}/#"],
             on_message=self._message,
             on_connect=self._connect,
+            max_payload_bytes=self._config.limits.max_payload_bytes + 1,
         )
         running = asyncio.create_task(transport.run())
         try:
@@ -107,6 +113,7 @@ class Recording:
                 self._take()
         finally:
             await end(running)
+        self.deaf = transport.health() if transport.deaf else []
         self._take()
 
     def _take(self) -> None:

@@ -45,11 +45,14 @@ def main(args: argparse.Namespace) -> int:
     logs.set_up(config.log)
     # here, not above: the numeric libraries take a second, which a bad configuration need not wait for
     from watchkeeper.daemon.app import App  # noqa: PLC0415
-    from watchkeeper.daemon.state.snapshot import StateError  # noqa: PLC0415
+    from watchkeeper.daemon.state.folder import StateError, StateRefusedError  # noqa: PLC0415
 
     try:
         app = App(config, reload=lambda: load(args.config))
         asyncio.run(app.run())
+    except StateRefusedError as problem:
+        print(problem, file=sys.stderr)
+        return os.EX_CONFIG
     except (StateError, SinkError, ModuleNotFoundError) as problem:
         log.error("cannot start", extra=logs.kv(problem=problem))
         return 1

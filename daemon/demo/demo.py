@@ -107,8 +107,10 @@ async def run(options: Options) -> int:
 
 
 def _daemon(options: Options, broker: EmbeddedBroker, state_dir: Path) -> App:
+    # nats-server knows MQTT 3.1.1 only: not worth a warning on every demo
+    transport = "aiomqtt" if broker.kind == "nats" else "mqtt5"
     overrides: dict[str, Any] = {
-        "broker": {"url": broker.url, "client_id": "watchkeeper-demo"},
+        "broker": {"url": broker.url, "client_id": "watchkeeper-demo", "transport": transport},
         # at a terminal the whole picture is drawn instead of lines
         "sinks": {"state_dir": str(state_dir), "terminal": not sys.stdout.isatty()},
         "http": {"host": "127.0.0.1", "port": _free_port(options.port)},

@@ -7,6 +7,7 @@ describes each metric; a test keeps it complete.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Iterator, Sequence
 
 from prometheus_client import CollectorRegistry, Histogram, ProcessCollector
@@ -21,6 +22,10 @@ from watchkeeper.detectors.alarms.events import CLEARED, RAISED, UPDATED
 from watchkeeper.detectors.catalog import kinds
 from watchkeeper.streams.mqtt.transport import Transport
 
+log = logging.getLogger(__name__)
+
+# Distinct errors that are remembered as logged.
+LOGGED = 20
 STATES: tuple[str, ...] = (RAISED, UPDATED, CLEARED)
 # From a message that is judged at once to a broker that is slow to confirm.
 LATENCY_BUCKETS_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
@@ -47,22 +52,37 @@ class _Reader(Collector):
 
     def __init__(self, parts: list[Collect]) -> None:
         self._parts = parts
+        self._logged: set[str] = set()
 
     def describe(self) -> Iterable[Metric]:
         """Nothing is read before the daemon runs."""
         return []
 
     def collect(self) -> Iterator[Metric]:
-        """All families."""
+        """All families; a part that raises is left out, and logged once for each error."""
         for part in self._parts:
-            yield from part()
+            try:
+                families = list(part())
+            except Exception as error:
+                words = f"{type(error).__name__}: {error}"
+                if words not in self._logged and len(self._logged) < LOGGED:
+                    self._logged.add(words)
+                    log.exception("metrics left out")
+                continue
+            yield from families
 
 
 def transport_metrics(transport: Transport) -> Iterator[Metric]:
     """The connection to the broker."""
-    yield gauge("mqtt_connected", "1 while connected to the broker and subscribed", transport.connected)
+    yield gauge(
+        "mqtt_connected", "1 while connected to the broker and subscribed", transport.connected and not transport.deaf
+    )
     yield total("mqtt_reconnects", "Connections to the broker after the first", transport.reconnects)
     yield total("mqtt_dropped", "Outgoing messages given up, dead letters mostly", transport.dropped)
+    refused = totals_by(["reason"], "mqtt_refused", "Subscriptions and messages that the broker refused, by its reason")
+    for reason, count in transport.refused.items():
+        refused.add_metric([reason], count)
+    yield refused
 
 
 def router_metrics(router: AlarmRouter) -> Iterator[Metric]:
@@ -101,4 +121,6 @@ def journal_metrics(journal: Journal | None) -> Iterator[Metric]:
     """The alarm journal; zeros without one."""
     yield gauge("journal_bytes", "Size of the journal", journal.size_bytes if journal else 0)
     yield total("journal_errors", "Appends to the journal that failed", journal.errors if journal else 0)
-    yield total("journal_torn_lines", "Torn last lines cut off at the start", journal.torn if journal else 0)
+    past = journal.past if journal else None
+    yield total("journal_torn_lines", "Torn last lines cut off at the start", past.torn if past else 0)
+    yield total("journal_damaged_lines", "Lines found damaged or missing at the start", past.damaged if past else 0)

@@ -8,12 +8,12 @@ from collections.abc import Iterator, Mapping
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
-from watchkeeper.config.guests import section_of
 from watchkeeper.daemon.families import gauge, gauges_by, total, totals_by
 from watchkeeper.daemon.intake.deadletter import NO_STREAM
 from watchkeeper.detectors.base import SEVERITIES
-from watchkeeper.detectors.catalog import detector_kinds, gauges, kinds
+from watchkeeper.detectors.catalog import detector_kinds, gauges, kinds, threshold
 from watchkeeper.detectors.engine.pipeline import Pipeline
+from watchkeeper.detectors.fleet.reasons import NAMES
 from watchkeeper.streams.messages import Drop, Kind
 
 STREAMS: tuple[str, ...] = tuple(kind.word for kind in Kind)
@@ -32,6 +32,10 @@ def drop_metrics(*counts: Mapping[tuple[str, str], int]) -> Iterator[Metric]:
 def pipeline_metrics(pipeline: Pipeline) -> Iterator[Metric]:
     """All but what it refused, see `drop_metrics`."""
     yield gauge("vehicles", "Vehicles in the fleet table", len(pipeline.fleet))
+    yield total("vehicles_crowded_out", "Vehicles forgotten early: the fleet was nearly full", pipeline.crowded_out)
+    gateways = pipeline.gateway_table
+    yield gauge("gateways", "Gateways in the table", len(gateways.number))
+    yield total("gateways_refused", "Names of gateways that found no room", gateways.refused)
     samples = totals_by(["stream"], "samples", "Samples accepted")
     for stream in STREAMS:
         samples.add_metric([stream], pipeline.samples[stream])
@@ -45,6 +49,23 @@ def pipeline_metrics(pipeline: Pipeline) -> Iterator[Metric]:
     yield total("ticks", "Looks at the whole fleet", pipeline.ticks)
     yield from _alarms(pipeline)
     yield from _detectors(pipeline)
+    yield from _coverage(pipeline)
+
+
+def _coverage(pipeline: Pipeline) -> Iterator[Metric]:
+    guard = pipeline.guard
+    family = gauges_by(["detector", "reason"], "coverage", "Vehicles that a detector judges, or does not and why")
+    for detector, counts in guard.coverage.counts().items():
+        for reason in NAMES:
+            family.add_metric([detector, reason], counts.get(reason, 0))
+    yield family
+    failures = totals_by(["detector", "method"], "detector_failures", "Times that a detector, or an incident, raised")
+    for (detector, method), n in sorted(guard.failures().items()):
+        failures.add_metric([detector, method], n)
+    yield failures
+    yield gauge(
+        "coverage_alarms_refused", "Vehicles without a `watch` alarm: there are max_alarms", guard.alarms.refused
+    )
 
 
 def _alarms(pipeline: Pipeline) -> Iterator[Metric]:
@@ -64,10 +85,10 @@ def _detectors(pipeline: Pipeline) -> Iterator[Metric]:
         for percentile in PERCENTILES:
             scores.add_metric([kind, percentile], found.pop(f"{kind}_score_p{percentile}", math.nan))
     yield scores
-    threshold = gauges_by(["kind"], "score_threshold", "Scores from here on count towards an alarm")
+    thresholds = gauges_by(["kind"], "score_threshold", "Scores from here on count towards an alarm")
     for name, declared in detector_kinds().items():
-        threshold.add_metric([name], declared.threshold(section_of(pipeline.config, "detectors", name)))
-    yield threshold
+        thresholds.add_metric([name], threshold(declared, pipeline.config))
+    yield thresholds
     families: dict[str, CounterMetricFamily | GaugeMetricFamily] = {}
     # what is declared is shown although the detector may be off: dashboards and rules ask for it
     for key, (name, declared_gauge) in sorted(gauges().items()):

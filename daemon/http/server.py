@@ -22,7 +22,8 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 
 from watchkeeper.config.schema import Http
-from watchkeeper.daemon.live.http import Page
+from watchkeeper.daemon.http.door import IDLE_S, Door
+from watchkeeper.daemon.live.http import WISH_MAX, Page
 from watchkeeper.daemon.live.view import Live
 
 PAGES = {
@@ -38,15 +39,20 @@ class Site:
     def __init__(self, live: Live, settings: Http, routes: Iterable[web.RouteDef] = ()) -> None:
         self._settings = settings
         self._page = Page(live, settings) if settings.page else None
-        site = web.Application()
+        self.door = Door(settings)
+        site = web.Application(middlewares=[self.door.asked], client_max_size=WISH_MAX)
         site.add_routes([*routes, *(self._page.routes if self._page else [])])
         # no access log: a scrape every few seconds is not news
-        self._runner = web.AppRunner(site, access_log=None, handle_signals=False, shutdown_timeout=1.0)
+        self._runner = web.AppRunner(
+            site, access_log=None, handle_signals=False, shutdown_timeout=1.0, keepalive_timeout=IDLE_S
+        )
         self.port = 0
 
     async def start(self) -> None:
         """Listen."""
         await self._runner.setup()
+        assert self._runner.server is not None
+        self.door.guard(self._runner.server)
         listener = web.TCPSite(self._runner, self._settings.host, self._settings.port)
         await listener.start()
         self.port = self._runner.addresses[0][1]

@@ -29,7 +29,14 @@ NO_STREAM = "unknown"
 class DeadLetters:
     """Counts bad input by (stream, reason), and holds a bounded number of examples for `take`."""
 
-    def __init__(self, topics: Topics, now: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        topics: Topics,
+        now: Callable[[], float] = time.monotonic,
+        also: Callable[[str, str, bytes], None] = lambda _topic, _reason, _payload: None,
+    ) -> None:
+        # told of each as well, see refusals.py
+        self.also = also
         self.counts: Counter[tuple[str, str]] = Counter()
         self.suppressed = 0
         self._prefix = topics.telemetry + "/"
@@ -42,6 +49,7 @@ class DeadLetters:
     def refused(self, topic: str, reason: str, payload: bytes) -> None:
         """Count one bad payload; keep it if this second's allowance is not used up."""
         self.counts[self._stream(topic), reason] += 1
+        self.also(topic, reason, payload)
         second = int(self._now())
         if second != self._second:
             self._second, self._left = second, PER_SECOND

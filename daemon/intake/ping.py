@@ -32,6 +32,6 @@ async def ping_gateways(pipeline: Pipeline, transport: Transport, config: Callab
         await asyncio.sleep(period_s or OFF_S)
         if not period_s or not transport.connected or pipeline.incidents is None:
             continue
-        for gateway in pipeline.gateways:
+        for gateway in filter(None, pipeline.gateways):
             payload = msgspec.json.encode({"t": round(time.time(), 6)})
             transport.post(f"{config().topics.output}/ping/{escape_id(gateway)}", payload, qos=0)

@@ -3,9 +3,14 @@
     Intake (queue) → streams.edge.Edge (decode, check) → Pipeline.feed → submit
 
 `Intake.put` is all that happens when a message arrives, `put_batch` when an adapter has samples: they join a bounded
-queue, and when that is full the oldest leaves. `Pump.run` empties the queue in slices of about SLICE_S, with a turn for
-everybody else in between. At low rates it gathers for GATHER_S first, because a batch costs the same for one sample as
-for fifty.
+queue. While that is full, nothing is acknowledged (kept.py), so that the broker holds back what it can: QoS 1 messages,
+of which at most UNACKNOWLEDGED_MAX are on their way. What comes beyond those is dropped and counted.
+`Pump.run` empties the queue in slices of about SLICE_S, with a turn for everybody else in between. At low rates it
+gathers for GATHER_S first, because a batch costs the same for one sample as for fifty.
+
+After an outage senders come back one by one, each with what it has saved up. What arrives waits in the queue until we
+have been connected for SETTLE_S, or for as long as the outage was; then it goes in together, in the order of its own
+time, so that the first to come back does not make all others late.
 
 When nothing has arrived for `time.idle_timeout_s`, event time goes on by the wall clock, so that silence itself is
 noticed; but only while we are connected. Cut off, we are the ones who are deaf.
@@ -14,21 +19,27 @@ noticed; but only while we are connected. Cut off, we are the ones who are deaf.
 from __future__ import annotations
 
 import asyncio
+import sys
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import suppress
 from math import inf, isfinite
+from typing import NamedTuple, Protocol
 
 from prometheus_client.core import Metric
 
 from watchkeeper.config.schema import Config
 from watchkeeper.daemon.families import gauge, total
 from watchkeeper.daemon.intake.deadletter import NO_STREAM, DeadLetters
+from watchkeeper.daemon.intake.inputlog import ACCEPTED, ADVANCED, AWAY, FED, PAUSED, SETTLED
+from watchkeeper.daemon.intake.recent import Recent
+from watchkeeper.daemon.intake.wallclock import WallClock
 from watchkeeper.detectors.alarms.events import AlarmEvent
 from watchkeeper.detectors.engine.pipeline import Pipeline
 from watchkeeper.streams.batch import Batch
 from watchkeeper.streams.edge import Arrival, Edge
+from watchkeeper.streams.logs.chunks import pieces
 from watchkeeper.streams.messages import Drop
 
 SLICE_S = 0.02
@@ -38,6 +49,15 @@ DECODE_GROUP = 64
 FEED_SAMPLES = 20_000
 # The queue is bounded by number (limits.queue_messages) and, because frames and batches may be large, by their size.
 QUEUE_BYTES = 256 * 1024 * 1024
+# MQTT's packet ids allow so many QoS 1 messages without acknowledgement: they must fit when the queue is full.
+UNACKNOWLEDGED_MAX = 65_535
+# A broker that kept our session has kept QoS 1 messages only. When the stream goes on from after at least half of an
+# outage that was longer than this, what was sent meanwhile was not kept, and nobody was silent.
+OUTAGE_S = 3.0
+# After an outage: alarms wait this long for senders that come back later than others.
+SETTLE_S = 2.0
+# So long an alarm waits for the input log; a disk that does not answer must not keep it back.
+DISK_S = 2.0
 # How often the pump looks up when nothing happens; a turn that takes much longer is a hang.
 BEAT_S = 0.25
 STUCK_S = 10.0
@@ -45,11 +65,24 @@ STUCK_S = 10.0
 Submit = Callable[[list[AlarmEvent], float | None], None]
 
 
+class OnStep(Protocol):
+    """Gets what was done to the pipeline, up to which time, and for which vehicle."""
+
+    def __call__(self, what: str, t: float, vehicle: str = "", /) -> None:
+        """One step."""
+
+
 class Intake:
     """Bounded queue between the network and the pump: messages and adapters' batches, with their arrival times."""
 
     def __init__(self, limit: int, now: Callable[[], float] = time.monotonic) -> None:
         self.arrived = asyncio.Event()
+        # gets each item that joins the queue; see kept.py
+        self.keep: Callable[[Arrival], None] | None = None
+        # messages that were taken in before, and who is told that one was skipped
+        self.recent = Recent()
+        self.skip: Callable[[], None] = lambda: None
+        self.repeated = 0
         self.received = 0
         self.dropped = 0
         self._limit = limit
@@ -59,6 +92,11 @@ class Intake:
 
     def put(self, topic: str, payload: bytes) -> None:
         """The transport's callback for each message: it must cost next to nothing."""
+        if self.recent.looking and self.recent.is_repeat(topic, payload):
+            self.repeated += 1
+            self.skip()
+            return
+        self.recent.note(topic, payload)
         self._join(topic, payload, len(payload))
 
     def put_batch(self, batch: Batch) -> None:
@@ -66,26 +104,42 @@ class Intake:
         self._join("", batch, batch.nbytes)
 
     def _join(self, topic: str, payload: bytes | Batch, size: int) -> None:
-        self._queue.append((topic, payload, self._now()))
+        if len(self._queue) >= self._limit + UNACKNOWLEDGED_MAX or self._bytes > 2 * QUEUE_BYTES:
+            self.dropped += 1
+            return
+        arrival = (topic, payload, self._now())
+        self._queue.append(arrival)
         self.received += 1
         self._bytes += size
-        if len(self._queue) > self._limit or self._bytes > QUEUE_BYTES:
-            self._shed()
+        if self.keep is not None:
+            self.keep(arrival)
         self.arrived.set()
 
-    def _shed(self) -> None:
-        while len(self._queue) > self._limit or (self._bytes > QUEUE_BYTES and len(self._queue) > 1):
-            self.take(1)
-            self.dropped += 1
+    @property
+    def full(self) -> bool:
+        """More waits than should; what arrives now is taken in, but not acknowledged."""
+        return len(self._queue) >= self._limit or self._bytes > QUEUE_BYTES
 
     def __len__(self) -> int:
         return len(self._queue)
 
+    def put_back(self, arrivals: Sequence[Arrival]) -> None:
+        """What the run before had kept and not judged yet; called before anything arrives."""
+        self._queue.extend(arrivals)
+        self.received += len(arrivals)
+        self._bytes += _size(arrivals)
+        self.arrived.set()
+
     def take(self, n: int) -> list[Arrival]:
         """The n oldest."""
         taken = [self._queue.popleft() for _ in range(n)]
-        self._bytes -= sum(p.nbytes if isinstance(p, Batch) else len(p) for _, p, _ in taken)
+        self._bytes -= _size(taken)
         return taken
+
+    @property
+    def oldest_s(self) -> float:
+        """When the oldest arrived; of a queue that is not empty."""
+        return self._queue[0][2]
 
     @property
     def head(self) -> int:
@@ -95,13 +149,33 @@ class Intake:
     @property
     def drops(self) -> dict[tuple[str, str], int]:
         """What left the queue unread, as (stream, reason): nobody knows what it was."""
-        return {(NO_STREAM, Drop.QUEUE_FULL): self.dropped}
+        return {(NO_STREAM, Drop.QUEUE_FULL): self.dropped, (NO_STREAM, Drop.DUPLICATE): self.repeated}
 
     def metrics(self) -> Iterator[Metric]:
         """For Prometheus."""
-        yield total("messages", "Messages from the broker, and batches from sources next to it", self.received)
+        yield total(
+            "messages",
+            "Messages from the broker, and batches from sources next to it",
+            self.received + self.dropped + self.repeated,
+        )
         yield gauge("queue_depth", "Messages waiting for the pipeline", len(self))
         yield total("queue_dropped", "Messages dropped unread because the queue was full", self.dropped)
+
+
+def _size(arrivals: Sequence[Arrival]) -> int:
+    return sum(p.nbytes if isinstance(p, Batch) else len(p) for _, p, _ in arrivals)
+
+
+async def _nothing_to_keep() -> None:
+    pass
+
+
+class Absence(NamedTuple):
+    """We were not listening before the item with this number arrived."""
+
+    item: int
+    outage_s: float
+    kept: bool
 
 
 class Pump:
@@ -120,11 +194,24 @@ class Pump:
         self.pipeline = pipeline
         self.intake = intake
         self._submit = submit
-        self._edge = Edge(config.topics, config.limits, letters.refused, wall_offset_s=time.time() - now())
+        self._wall_offset_s = time.time() - now()
+        self.edge = Edge(config.topics, config.limits, letters.refused, wall_offset_s=self._wall_offset_s)
+        self.wall = WallClock()
         self._now = now
         self._heard_s = now()
         self._online = False
         self._until = inf
+        self._finish = True
+        # what is known of a time in which we were not listening, until the first sample after it
+        self._absence: Absence | None = None
+        # what arrives from this item on waits until then for the senders that are not back yet
+        self._settle_from, self._settle_until_s, self._left_s = inf, 0.0, 0.0
+        # held while a slice goes through the pipeline: between slices its state is whole
+        self.turn = asyncio.Lock()
+        # returns when all that was taken from the queue is on disk
+        self.kept: Callable[[], Awaitable[None]] = _nothing_to_keep
+        # told of everything that is done to the pipeline, when it is done
+        self.on_step: OnStep = lambda _what, _t, _vehicle="": None
         # it runs and has not been asked to stop
         self.running = False
         self.beat_s = now()
@@ -137,9 +224,30 @@ class Pump:
         self._online = connected
         self._heard_s = self._now()
 
-    def stop(self) -> None:
-        """Let `run` return once everything that has arrived by now is judged."""
+    def left(self) -> None:
+        """We do not listen, or did not until now: what arrives next waits until some time after `returned`."""
+        self._settle_from = min(self._settle_from, self.intake.received)
+        self._settle_until_s, self._left_s = inf, self._now()
+        self.on_step(PAUSED, 0.0)
+
+    def put_back(self, arrivals: Sequence[Arrival]) -> None:
+        """What waited in the run before waits again."""
+        self.intake.put_back(arrivals)
+        self._settle_from = 0
+
+    def returned(self, outage_s: float, *, kept: bool) -> None:
+        """We listen again, after so long; `kept`: somebody says that they have kept what was sent meanwhile."""
+        self._absence = Absence(self.intake.received, outage_s, kept)
+        if self._settle_from < inf:
+            self._settle_until_s = self._now() + min(max(outage_s, 0.0), SETTLE_S)
+
+    def stop(self, *, finish: bool = True) -> None:
+        """Let `run` return once everything that has arrived by now is in the pipeline.
+
+        `finish`: judge the newest samples without waiting for stragglers. Not when another run goes on from here.
+        """
         self.running = False
+        self._finish = finish
         self._until = self.intake.received
         self.intake.arrived.set()
 
@@ -156,6 +264,7 @@ class Pump:
     def metrics(self) -> Iterator[Metric]:
         """For Prometheus."""
         yield gauge("pump_slice_max_seconds", "Longest turn of the pump so far", self.slowest_slice_s)
+        yield from self.wall.metrics()
 
     async def run(self) -> None:
         """Task: until `stop`."""
@@ -171,16 +280,31 @@ class Pump:
                 await asyncio.sleep(GATHER_S)
                 await self._drain()
             self._idle()
+        self._settle_until_s = 0.0
         await self._drain()
-        if events := self.pipeline.finish():
+        if self._finish and (events := self.pipeline.finish()):
             self._submit(events, None)
 
     async def _drain(self) -> None:
         """Put what is queued through the pipeline."""
         while self.intake and self.intake.head < self._until:
             self.beat_s = start = self._now()
-            arrived_s = self._decode_slice(start + SLICE_S)
-            await self._feed(arrived_s)
+            settled = self.intake.head >= self._settle_from
+            # a connection that is never complete must not make us deaf
+            until_s = min(self._settle_until_s, max(self.intake.oldest_s, self._left_s) + 2.0 * SETTLE_S)
+            if settled and start < until_s and not self.intake.full:
+                return
+            async with self.turn:
+                if settled:
+                    arrived_s = await self._decode_backlog()
+                    # known on disk before anybody hears of what it brings: after a crash it must not wait again
+                    self.on_step(SETTLED, 0.0)
+                    await self._wait_for_disk()
+                    await self._feed(arrived_s, settled=True)
+                else:
+                    arrived_s = self._decode_slice(start + SLICE_S)
+                    await self._feed(arrived_s, settled=False)
+                    self.on_step(FED, 0.0)
             spent_s = self._now() - start
             self.busy_s += spent_s
             self.recent_slice_s = max(self.recent_slice_s, spent_s)
@@ -191,27 +315,90 @@ class Pump:
         """Decode messages until the queue is empty, the time is up or there is enough; the newest arrival time."""
         intake = self.intake
         arrived_s = 0.0
-        while (waiting := min(len(intake), self._until - intake.head)) > 0:
+        until = min(self._until, self._settle_from)
+        if self._absence is not None and intake.head < self._absence.item:
+            until = min(until, self._absence.item)
+        while (waiting := min(len(intake), until - intake.head)) > 0:
             group = intake.take(min(DECODE_GROUP, int(waiting)))
             arrived_s = group[-1][2]
-            if self._edge.add(group) >= FEED_SAMPLES or self._now() >= until_s:
+            if self.edge.add(group) >= FEED_SAMPLES or self._now() >= until_s:
                 break
         return arrived_s
 
-    async def _feed(self, arrived_s: float) -> None:
-        for i, batch in enumerate(self._edge.take(FEED_SAMPLES)):
+    async def _decode_backlog(self) -> float:
+        """Decode all that waited for senders to come back; the newest arrival time."""
+        self._settle_from = inf
+        until = min(self._until, self.intake.received)
+        arrived_s = 0.0
+        while self.intake.head < until:
+            arrived_s = self._decode_slice(self._now() + SLICE_S)
+            await asyncio.sleep(0)
+        return arrived_s
+
+    async def repeat(self, arrivals: Sequence[Arrival], *, settled: bool = False) -> None:
+        """Feed these as one slice, as `_drain` did in an earlier run."""
+        self.beat_s = self._now()
+        for start in range(0, len(arrivals), DECODE_GROUP):
+            self.edge.add(arrivals[start : start + DECODE_GROUP])
+        await self._feed(None, settled=settled)
+
+    async def _feed(self, arrived_s: float | None, *, settled: bool) -> None:
+        if settled:
+            self.edge.resume()
+        batches = self.edge.take(sys.maxsize if settled else FEED_SAMPLES)
+        if settled:
+            batches = [piece for batch in batches for piece in pieces(self.pipeline.in_order(batch), FEED_SAMPLES)]
+        for i, batch in enumerate(batches):
             if i:
                 await asyncio.sleep(0)
             else:
                 self._heard_s = self._now()
+                self._come_back(batch)
             if events := self.pipeline.feed(batch):
+                if arrived_s is not None:
+                    await self._wait_for_disk()
                 self._submit(events, arrived_s)
+            if arrived_s is not None and isfinite(self.pipeline.t_max):
+                self.wall.note(self.pipeline.t_max, arrived_s + self._wall_offset_s, arrived_s)
+
+    async def _wait_for_disk(self) -> None:
+        """The input log first, alarms after: else a restart would not know why they were raised."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(DISK_S):
+                await self.kept()
+
+    def _come_back(self, batch: Batch) -> None:
+        """Before the first samples after an absence: was it one, or is everything here that was said meanwhile?"""
+        absence = self._absence
+        if absence is None or self.intake.head <= absence.item:
+            return
+        self._absence = None
+        if not isfinite(self.pipeline.t_max):
+            return
+        skipped_s = batch.t_min - self.pipeline.t_max
+        if not absence.kept or (absence.outage_s >= OUTAGE_S and skipped_s >= absence.outage_s / 2):
+            self.pipeline.away()
+            self.on_step(AWAY, 0.0)
 
     def _idle(self) -> None:
         elapsed_s = self._now() - self._heard_s
         if not self._online or self._until < inf or not isfinite(self.pipeline.t_max):
             return
-        if elapsed_s < self.config.time.idle_timeout_s:
+        if elapsed_s < self.config.time.idle_timeout_s or self.intake:
             return
-        if events := self.pipeline.advance(self.pipeline.t_max + elapsed_s):
+        self.advance(self.pipeline.t_max + elapsed_s)
+
+    def advance(self, t: float) -> None:
+        """Let event time go on to t without samples."""
+        ticks = self.pipeline.ticks
+        if events := self.pipeline.advance(t):
             self._submit(events, None)
+        if self.pipeline.ticks != ticks:
+            self.on_step(ADVANCED, t)
+
+    def accept(self, vehicle: str) -> list[AlarmEvent]:
+        """A person accepts a lasting state of this vehicle; the ends of alarms. Not while a slice goes through."""
+        if events := self.pipeline.accept(vehicle):
+            self._submit(events, None)
+        self.on_step(ACCEPTED, 0.0, vehicle)
+        return events

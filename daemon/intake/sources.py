@@ -25,12 +25,16 @@ import aiohttp
 from prometheus_client.core import Metric
 
 from watchkeeper.config.adapters.base import Document, Source
+from watchkeeper.config.masking import masked
 from watchkeeper.config.schema import Config
 from watchkeeper.daemon.families import gauges_by, totals_by
+from watchkeeper.daemon.intake.source_health import SourceHealth
 from watchkeeper.daemon.logs import kv
 from watchkeeper.streams.adapters.base import DOCUMENT_MAX_BYTES, READ_BYTES, Feed, Line, Way, resolve
 from watchkeeper.streams.adapters.catalog import discover, make_feed
 from watchkeeper.streams.batch import Batch
+from watchkeeper.streams.foreign.files import open_file
+from watchkeeper.streams.foreign.library import reason
 from watchkeeper.streams.logs.source import LogError
 from watchkeeper.streams.messages import Drop
 from watchkeeper.streams.mqtt.transport import Backoff
@@ -54,6 +58,7 @@ class LiveSource:
         self.connected = False
         self.samples = 0
         self.refused: Counter[str] = Counter()
+        self.health = SourceHealth(source.url)
         self._put = put
         self._now = now
         self._backoff = Backoff(config.broker.reconnect_min_s, config.broker.reconnect_max_s)
@@ -75,14 +80,22 @@ class LiveSource:
                     async for data in pieces:
                         if not self.connected:
                             self.connected = True
+                            self.health.connected()
                             self._backoff.reset()
                             log.info("source connected", extra=kv(url=self.source.url))
                         self._take_in(feed, data)
             except (OSError, TimeoutError, aiohttp.ClientError, ValueError, LogError) as error:
-                problem = str(error) or type(error).__name__
+                nothing = isinstance(error, TimeoutError)
+                problem = str(error) or ("nothing comes" if nothing else type(error).__name__)
+            # what a feed, or a library in it, did not foresee: this source begins again, the others go on
+            except Exception as error:
+                problem = reason(error)
+                self.refused[Drop.SYNTAX] += 1
+                log.exception("source broke down", extra=kv(url=self.source.url))
             if feed is not None:
                 self.refused += feed.refused
             self.connected = False
+            self.health.lost(problem)
             pause_s = self._backoff.pause_s()
             log.warning("source lost", extra=kv(url=self.source.url, problem=problem, again_in_s=round(pause_s, 1)))
             await asyncio.sleep(pause_s)
@@ -98,8 +111,10 @@ class LiveSource:
         batch = feed.take()
         if batch is not None:
             self.samples += len(batch)
+            self.health.took(len(batch))
             self._put(batch)
         if feed.refused:
+            self.health.refused(feed.refused.total(), feed.refused.most_common(1)[0][0], data)
             self.refused += feed.refused
             feed.refused.clear()
 
@@ -210,11 +225,11 @@ def source_metrics(sources: Sequence[LiveSource]) -> Iterator[Metric]:
     samples = totals_by(["source"], "source_samples", "Samples that a source delivered")
     refused = totals_by(["source", "reason"], "source_refused", "Messages of a source that were not used")
     for live in sources:
-        url = live.source.url
+        url = masked(live.source.url)
         connected.add_metric([url], live.connected)
         samples.add_metric([url], live.samples)
-        for reason, count in sorted(live.refused.items()):
-            refused.add_metric([url, reason], count)
+        for why, count in sorted(live.refused.items()):
+            refused.add_metric([url, why], count)
     yield from (connected, samples, refused)
 
 
@@ -244,5 +259,5 @@ async def _body(answer: aiohttp.ClientResponse) -> bytes:
 
 
 def _read(path: Path) -> bytes:
-    with path.open("rb") as file:
+    with open_file(path) as file:
         return file.read(DOCUMENT_MAX_BYTES)

@@ -1,9 +1,10 @@
-"""The live page over HTTP: its files, its connection, and the one thing that it may change.
+"""The live page over HTTP: its files, its connection, and the two things that it may change.
 
     GET  /                          the page
     GET  /page/<file>               its scripts and styles, from the package; nothing comes from anywhere else
     GET  /live                      WebSocket: alarms at once, a picture a second, see view.py
     POST /alarms/<id>/acknowledge   {"by": "name", "on": true}: somebody looks after this alarm
+    POST /alarms/<id>/accept        {"by": "name"}: a state that lasts is as it should be; the alarm ends
 
 There is no login, so two things keep other web sites out. A page of another origin may neither connect nor post: the
 `Origin` that browsers send must be ours, and a post must be JSON, which no other site can send unasked. And the name in
@@ -19,6 +20,7 @@ import logging
 from contextlib import suppress
 from hashlib import blake2b
 from importlib.resources import files
+from typing import TypeVar
 from urllib.parse import urlsplit
 
 import aiohttp
@@ -28,8 +30,10 @@ from aiohttp import web
 from watchkeeper.config.schema import Http
 from watchkeeper.daemon.background import end
 from watchkeeper.daemon.live.desk import BY_MAX
-from watchkeeper.daemon.live.view import FullError, Live
+from watchkeeper.daemon.live.view import FullError, Live, RefusedError
 from watchkeeper.daemon.live.viewer import Viewer, parse_wish
+from watchkeeper.detectors.alarms.events import encode_event
+from watchkeeper.streams.foreign.decode import ForeignError, from_json
 
 TYPES = {"html": "text/html", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
 HEADERS = {
@@ -44,6 +48,7 @@ HEADERS = {
     "Cache-Control": "no-cache",
 }
 log = logging.getLogger(__name__)
+T = TypeVar("T")
 
 # Nobody who watches says more than this at once, in bytes.
 WISH_MAX = 4096
@@ -53,6 +58,8 @@ WAITING_MAX = 256 * 1024
 STALL_S = 30.0
 HEARTBEAT_S = 15.0
 GOODBYE_S = 1.0
+# The body of a post, which is a few hundred bytes at most, is there after this.
+BODY_S = 10.0
 # What a WebSocket is closed with when there is no room for it (RFC 6455: try again later).
 BUSY = 1013
 
@@ -62,6 +69,12 @@ class Request(msgspec.Struct, forbid_unknown_fields=True):
 
     by: str = ""
     on: bool = True
+
+
+class Acceptance(msgspec.Struct, forbid_unknown_fields=True):
+    """The body of an acceptance."""
+
+    by: str = ""
 
 
 class Page:
@@ -78,6 +91,7 @@ class Page:
             web.get("/page/{name}", self._file),
             web.get("/live", self._connect),
             web.post("/alarms/{id}/acknowledge", self._acknowledge),
+            web.post("/alarms/{id}/accept", self._accept),
         ]
 
     def start(self) -> None:
@@ -166,24 +180,50 @@ class Page:
         if transport is not None:
             transport.abort()
 
-    # -- acknowledge ----------------------------------------------------------------------------------------
+    # -- acknowledge, accept ----------------------------------------------------------------------------------
 
     async def _acknowledge(self, request: web.Request) -> web.Response:
+        wish = await self._body(request, Request)
+        try:
+            answer = self._live.acknowledge(request.match_info["id"], printable(wish.by), on=wish.on)
+        except KeyError as error:
+            raise web.HTTPNotFound(text="no such alarm: it may have ended long ago\n") from error
+        return web.Response(body=msgspec.json.encode(answer) + b"\n", content_type="application/json")
+
+    async def _accept(self, request: web.Request) -> web.Response:
+        wish = await self._body(request, Acceptance)
+        try:
+            ended = await self._live.accept(request.match_info["id"], printable(wish.by))
+        except KeyError as error:
+            raise web.HTTPNotFound(text="no such alarm is active\n") from error
+        except RefusedError as error:
+            raise web.HTTPConflict(text=f"{error}\n") from error
+        return web.Response(body=encode_event(ended) + b"\n", content_type="application/json")
+
+    async def _body(self, request: web.Request, what: type[T]) -> T:
+        """What a page, or a script, posted."""
         self._check_origin(request)
         if request.content_type != "application/json":
             raise web.HTTPUnsupportedMediaType(text="send JSON, as application/json\n")
         if (request.content_length or WISH_MAX + 1) > WISH_MAX:
             raise web.HTTPRequestEntityTooLarge(WISH_MAX, request.content_length or 0)
         try:
-            wish = msgspec.json.decode(await request.read(), type=Request)
-        except msgspec.MsgspecError as error:
+            async with asyncio.timeout(BODY_S):
+                body = await request.read()
+            return from_json(body, what)
+        except TimeoutError as error:
+            raise web.HTTPRequestTimeout(text=f"no whole request within {BODY_S:g} s\n") from error
+        except ForeignError as error:
             raise web.HTTPBadRequest(text=f"{error}\n") from error
-        by = "".join(c for c in wish.by if c.isprintable())[:BY_MAX]
-        try:
-            answer = self._live.acknowledge(request.match_info["id"], by, on=wish.on)
-        except KeyError as error:
-            raise web.HTTPNotFound(text="no such alarm: it may have ended long ago\n") from error
-        return web.Response(body=msgspec.json.encode(answer) + b"\n", content_type="application/json")
+
+
+def printable(by: str) -> str:
+    """A name as it may be shown and logged.
+
+    >>> printable("tower" + chr(10))
+    'tower'
+    """
+    return "".join(c for c in by if c.isprintable())[:BY_MAX]
 
 
 def is_ours(host: str, public_name: str) -> bool:

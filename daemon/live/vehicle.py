@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from watchkeeper.daemon.live.scores import FRESH_S, Scores
+from watchkeeper.daemon.outputs.coverage import coverage_of
 from watchkeeper.detectors.engine.pipeline import Pipeline
 from watchkeeper.detectors.fleet.fleet import Fleet
 from watchkeeper.detectors.incidents.incidents import link_stats
@@ -41,6 +42,7 @@ def describe(pipeline: Pipeline, scores: Scores, name: str) -> dict[str, Any]:
         "series": _series(fleet, slot, enu=pipeline.config.frames.local == "enu"),
         "scores": _scores(scores, slot, t),
         "link": _link(pipeline, slot),
+        "coverage": coverage_of(pipeline, slot),
     }
 
 

@@ -11,10 +11,11 @@ http.py.
 from __future__ import annotations
 
 import asyncio
+import logging
 import math
 import secrets
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -31,11 +32,14 @@ from watchkeeper.daemon.live.roster import Roster
 from watchkeeper.daemon.live.scores import Scores, vehicle_kinds
 from watchkeeper.daemon.live.vehicle import describe
 from watchkeeper.daemon.live.viewer import Picture, Viewer
+from watchkeeper.daemon.logs import kv
 from watchkeeper.daemon.outputs.base import Context, Declaration, idle
 from watchkeeper.detectors.alarms.events import AlarmEvent, encode_event
 from watchkeeper.detectors.base import Evidence, Window
-from watchkeeper.detectors.catalog import say
+from watchkeeper.detectors.catalog import kinds, say
 from watchkeeper.detectors.engine.pipeline import OnEvidence, Pipeline
+
+log = logging.getLogger(__name__)
 
 # Pictures are at least this far apart, and are drawn with the next tick after that, or so much later without one.
 PERIOD_S, PATIENCE_S = 0.9, 0.3
@@ -58,7 +62,8 @@ class Watched:
     `totals` are for rates: the page shows differences. `turn_s` is the longest turn since it was last asked for.
     `not_ready` says why alarms cannot be relied on now, `warnings` what else is wrong: ways out that do not deliver.
     `feeds` says where samples come from: `name`, `connected` and what else is worth a line. `recorded`: a log that is
-    played again has samples instead of messages, and no pages but this one.
+    played again has samples instead of messages, and no pages but this one. `alarms` are active ones about the daemon.
+    `accept` ends the lasting state of a vehicle; None: nobody may, because what is shown is a recording.
     """
 
     pipeline: Pipeline
@@ -69,10 +74,16 @@ class Watched:
     warnings: Callable[[], list[str]] = list
     feeds: Callable[[], list[dict[str, Any]]] = list
     recorded: bool = False
+    alarms: Callable[[], Iterable[AlarmEvent]] = list
+    accept: Callable[[str], Awaitable[list[AlarmEvent]]] | None = None
 
 
 class FullError(Exception):
     """As many are watching as may."""
+
+
+class RefusedError(Exception):
+    """Why something that a person asked for is not done."""
 
 
 class Live:
@@ -91,7 +102,7 @@ class Live:
         self.viewers: set[Viewer] = set()
         self.delivered = 0
         self.turned_away = self.slow = self._resyncs = 0
-        self.desk = Desk(watched.pipeline.active.values)
+        self.desk = Desk(lambda: [*watched.pipeline.active.values(), *watched.alarms()])
         self.picture: Picture | None = None
         self._scores = Scores(0)
         self._roster = Roster()
@@ -172,6 +183,26 @@ class Live:
         self._tell(msgspec.json.encode({"acknowledged": alarm, "by": answer}))
         return answer
 
+    async def accept(self, alarm: str, by: str) -> AlarmEvent:
+        """A person takes the lasting state that an alarm is about as normal; the alarm's end.
+
+        KeyError: no such alarm is active. RefusedError: its cause goes on, or nothing may be changed here.
+        """
+        event = next((event for event in self._watched.pipeline.active.values() if event.id == alarm), None)
+        if event is None:
+            raise KeyError(alarm)
+        if self._watched.accept is None:
+            raise RefusedError("this is a recording: nothing is accepted here")
+        if not acceptable(event):
+            raise RefusedError("the cause of this alarm goes on: only a state that lasts can be accepted")
+        if alarm not in self.desk.acknowledged:
+            self.acknowledge(alarm, by, on=True)
+        log.info("state accepted", extra=kv(alarm=alarm, by=by, vehicle=event.subjects[0]))
+        ended = [end for end in await self._watched.accept(event.subjects[0]) if end.id == alarm]
+        if not ended:
+            raise RefusedError("the state has changed meanwhile: there is nothing to accept any more")
+        return ended[0]
+
     def _tell(self, news: bytes) -> None:
         for viewer in self.viewers:
             viewer.tell(news)
@@ -222,6 +253,7 @@ class Live:
             "figures": self._figures(),
             "state": self._watched.not_ready(),
             "warnings": self._watched.warnings(),
+            "unwatched": pipeline.guard.alarms.vehicles,
         }
         self.picture = Picture(self._number, self._era, live_picture.encode(header, columns))
         for viewer in self.viewers:
@@ -247,7 +279,12 @@ class Live:
 
     def everything(self) -> bytes:
         """All alarms, as one message."""
-        about = {"version": self._watched.version, "recorded": self._watched.recorded}
+        accepts = {kind.name: kind.accepts for kind in kinds().values() if kind.accepts}
+        about = {
+            "version": self._watched.version,
+            "recorded": self._watched.recorded,
+            "accepts": accepts if self._watched.accept is not None else {},
+        }
         shown = self.desk.everything()
         sentences = {event.id: self._say(event) for event in shown.alarms}
         return msgspec.json.encode({"type": "alarms", **msgspec.structs.asdict(shown), "say": sentences, **about})
@@ -269,6 +306,12 @@ class Live:
     def network(self) -> bytes:
         """The links, now."""
         return msgspec.json.encode({**network(self._watched.pipeline), "feeds": self._watched.feeds()})
+
+
+def acceptable(event: AlarmEvent) -> bool:
+    """Whether an alarm is about a state that lasts until a person accepts it."""
+    kind = kinds().get(event.kind)
+    return kind is not None and not set(kind.accepts).isdisjoint(event.evidence.get("causes", ()))
 
 
 def make(settings: Http, context: Context) -> Live:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Protocol
 
-import msgspec
+from watchkeeper.streams.foreign.decode import ForeignError, from_json
 
 NEWS_WAITING = 500
 # How many of them go into one message.
@@ -128,7 +128,7 @@ class Viewer:
 def parse_wish(text: str) -> dict[str, Any]:
     """What a page sent; empty when it is nothing that we know."""
     try:
-        wish = msgspec.json.decode(text)
-    except msgspec.MsgspecError:
+        wish = from_json(text)
+    except ForeignError:
         return {}
     return wish if isinstance(wish, dict) else {}

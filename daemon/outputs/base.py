@@ -20,7 +20,8 @@ from watchkeeper.config.section import Section
 if TYPE_CHECKING:
     from watchkeeper.config.schema import Config
     from watchkeeper.daemon.live.view import Watched
-    from watchkeeper.daemon.outputs.journal import Past
+    from watchkeeper.daemon.outputs.journal_past import Past
+    from watchkeeper.daemon.state.folder import StateFolder
     from watchkeeper.detectors.alarms.events import AlarmEvent
     from watchkeeper.streams.mqtt.transport import Transport
 
@@ -122,8 +123,12 @@ class Context:
     """What the live page draws."""
     confirm: Callable[[int], None] = lambda _number: None
     """For the confirming sink: every event up to this number has been taken."""
+    state: StateFolder | None = None
+    """The state directory as a whole: what to call when it comes back, where to say that a file cannot be written."""
     on_latency: Callable[[float], None] = lambda _seconds: None
     """For the confirming sink: seconds from the arrival of a message to the confirmation of the event it caused."""
+    posted: Callable[[str, bytes, asyncio.Future[bool]], None] = lambda _topic, _payload, _done: None
+    """For the sink that publishes alarms: this is retained from now on, and must be heard back; see heard.py."""
 
 
 S = TypeVar("S", bound=Section)

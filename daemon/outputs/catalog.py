@@ -11,7 +11,7 @@ from watchkeeper.config.section import Section
 from watchkeeper.daemon.live.view import LIVE_PAGE
 from watchkeeper.daemon.outputs.alertmanager import ALERTMANAGER
 from watchkeeper.daemon.outputs.base import AnyDeclaration, Context, Sink, SinkError
-from watchkeeper.daemon.outputs.fence import Fenced
+from watchkeeper.daemon.outputs.fence import Fenced, fenced
 from watchkeeper.daemon.outputs.guests import GROUP, GUESTS, take
 from watchkeeper.daemon.outputs.home_assistant import HOME_ASSISTANT
 from watchkeeper.daemon.outputs.journal_sink import JOURNAL
@@ -41,14 +41,16 @@ def declarations() -> tuple[AnyDeclaration, ...]:
     return (*BUILT_IN, *GUESTS.values())
 
 
-def make_sinks(config: Config, context: Context) -> list[Sink]:
-    """The sinks after the journal. OSError: a built-in one cannot be made; SinkError: a guest, or two of one name."""
-    made = list(_make(BUILT_IN[1:], config, context))
-    made += [Fenced(sink) for sink in _make_guests(GUESTS.values(), config, context)]
+def make_sinks(config: Config, context: Context) -> list[Fenced]:
+    """The sinks after the journal, each behind its fence.
+
+    OSError: a built-in one cannot be made; SinkError: a guest, or two of one name.
+    """
+    made = [*_make(BUILT_IN[1:], config, context), *_make_guests(GUESTS.values(), config, context)]
     names = Counter([JOURNAL.name, *(sink.name for sink in made)])
     if twice := [name for name, n in names.items() if n > 1]:
         raise SinkError(f"two sinks have one name: {', '.join(twice)}")
-    return made
+    return [fenced(sink) for sink in made]
 
 
 def _make(kinds: Iterable[AnyDeclaration], config: Config, context: Context) -> Iterator[Sink]:

@@ -1,7 +1,4 @@
-"""A fence around a sink from another package: what goes wrong in it is counted, logged and said, and stays there.
-
-The project's own sinks stand outside: a mistake in one of those ends the daemon, which is started again.
-"""
+"""A fence around a sink, ours or another package's: what goes wrong in it is counted, logged, said, and stays there."""
 
 from __future__ import annotations
 
@@ -11,7 +8,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from watchkeeper.daemon.logs import kv
-from watchkeeper.daemon.outputs.base import Linked, Sink
+from watchkeeper.daemon.outputs.base import Confirming, Linked, Sink
 from watchkeeper.detectors.alarms.events import AlarmEvent
 from watchkeeper.streams.mqtt.transport import Backoff
 
@@ -33,6 +30,11 @@ class Fenced:
         self._lost = 0
         # what went wrong last, by the method that raised
         self._raised: dict[str, str] = {}
+
+    @property
+    def inside(self) -> Sink:
+        """The sink itself, for those who know it."""
+        return self._sink
 
     @property
     def delivered(self) -> int:
@@ -70,8 +72,7 @@ class Fenced:
             self._sink.put(event)
             self._raised.pop("put", None)
         except Exception as error:
-            self._lost += 1
-            self._note("put", error)
+            self._note_lost(error)
 
     async def run(self) -> None:
         """Task: run the sink; when it fails or returns, again after a pause."""
@@ -104,6 +105,10 @@ class Fenced:
         if isinstance(self._sink, Linked):
             self._call("disconnected", self._sink.disconnected, None)
 
+    def _note_lost(self, error: Exception) -> None:
+        self._lost += 1
+        self._note("put", error)
+
     def _call(self, method: str, work: Callable[[], T], otherwise: T) -> T:
         try:
             answer = work()
@@ -119,3 +124,24 @@ class Fenced:
         if self._raised.get(method) != words:
             log.error("sink failed", exc_info=error, extra=kv(sink=self.name, method=method))
         self._raised[method] = words
+
+
+class FencedConfirming(Fenced):
+    """The same for the sink whose confirmations the journal notes."""
+
+    def __init__(self, sink: Confirming) -> None:
+        super().__init__(sink)
+        self._confirming = sink
+
+    def put_recorded(self, event: AlarmEvent, number: int, arrived_s: float | None) -> None:
+        """Give the event to the sink; one that it raises on is lost to it."""
+        try:
+            self._confirming.put_recorded(event, number, arrived_s)
+            self._raised.pop("put", None)
+        except Exception as error:
+            self._note_lost(error)
+
+
+def fenced(sink: Sink) -> Fenced:
+    """The sink behind a fence of its kind."""
+    return FencedConfirming(sink) if isinstance(sink, Confirming) else Fenced(sink)

@@ -6,13 +6,15 @@
     <output>/summary                              what they all show: {"vehicles", "alarms": {kind: n}}; retained
 
 Available is what <output>/status says, which has our last will. Off by default. When it is turned off, or the prefix
-changes, what an earlier run announced is removed again: home-assistant.json in the state directory remembers it.
+changes, what an earlier run announced is removed again: home-assistant.json in the state directory remembers it, as a
+checked line (state/checked.py). When that is damaged, it may have been what the settings of now announce.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import re
 from collections import Counter
 from functools import partial
@@ -23,10 +25,15 @@ import msgspec
 
 from watchkeeper.config.outputs import HomeAssistant
 from watchkeeper.config.schema import Config
+from watchkeeper.daemon.logs import kv
 from watchkeeper.daemon.outputs.base import Context, Declaration
 from watchkeeper.daemon.outputs.status import status_topic
+from watchkeeper.daemon.state.checked import replace_file, seal, unseal
 from watchkeeper.detectors.alarms.events import CLEARED, AlarmEvent
 from watchkeeper.detectors.catalog import kinds
+from watchkeeper.streams.foreign.decode import ForeignError, from_json
+
+log = logging.getLogger(__name__)
 
 MEMORY = "home-assistant.json"
 # Counts may change with every tick; a wall display needs no more than this.
@@ -79,6 +86,10 @@ def announcements(settings: HomeAssistant, client_id: str, output: str, version:
     return found
 
 
+class _Announced(msgspec.Struct, frozen=True):
+    topics: list[str]
+
+
 class HomeAssistantSink:
     """Announces, counts and, when turned off, takes back. `connected` after each connect, `run` is a task."""
 
@@ -93,6 +104,9 @@ class HomeAssistantSink:
         self._memory = context.state_dir / MEMORY if context.state_dir else None
         told = announcements(settings, context.client_id, context.output, context.version)
         self._wanted = told if settings.enabled else {}
+        self._announced = self._remembered({*told, summary_topic(context.output)})
+        if context.state is not None:
+            context.state.on_return.append(lambda: self._remember(self._announced))
         self._kinds = {event.id: event.kind for event in context.past.active}
         self._shown = b""
         # events that no summary has shown, and those whose summary is on its way
@@ -163,12 +177,13 @@ class HomeAssistantSink:
         self._posted -= taken
         if not done.cancelled() and done.result():
             self.delivered += taken
+            if self._fresh:
+                self._wake.set()
         else:
+            # refused, or cut off: again after PERIOD_S or the next connect, not at once and for ever
             self.failures += 1
             self._fresh += taken
             self._shown = b""
-        if self._fresh:
-            self._wake.set()
 
     def _summary(self) -> bytes:
         active = Counter(self._kinds.values())
@@ -178,7 +193,7 @@ class HomeAssistantSink:
     async def _announce(self) -> None:
         transport, summary = self._context.transport, summary_topic(self._context.output)
         kept = {*self._wanted, summary} if self._wanted else set()
-        gone = self._remembered() - kept
+        gone = self._announced - kept
         # noted first: what is announced can always be taken back
         self._remember(kept | gone)
         posts = [transport.post(topic, b"", retain=True) for topic in sorted(gone)]
@@ -186,28 +201,52 @@ class HomeAssistantSink:
         if all(await asyncio.gather(*posts)):
             self._remember(kept)
 
-    def _remembered(self) -> set[str]:
+    def _remembered(self, likely: set[str]) -> set[str]:
+        """What an earlier run has announced; `likely`, when the file is damaged."""
         if self._memory is None:
             return set()
         try:
-            return set(msgspec.json.decode(self._memory.read_bytes(), type=list[str]))
-        except (OSError, msgspec.MsgspecError):
+            data = self._memory.read_bytes()
+        except FileNotFoundError:
             return set()
+        except OSError as error:
+            return self._damaged(f"not read: {error.strerror}", likely)
+        try:
+            # earlier versions wrote the list alone
+            body = unseal(data)
+            return set(from_json(data, list[str]) if data[:1] == b"[" else from_json(body or b"", _Announced).topics)
+        except ForeignError:
+            return self._damaged("damaged", likely)
+
+    def _damaged(self, problem: str, likely: set[str]) -> set[str]:
+        words = f"{MEMORY} is {problem}: sensors of earlier settings may stay in Home Assistant"
+        log.warning("Home Assistant", extra=kv(problem=words))
+        if self._context.state is not None:
+            self._context.state.notes.append(words)
+        return likely
 
     def _remember(self, topics: set[str]) -> None:
+        self._announced = topics
         if self._memory is None:
             return
-        with contextlib.suppress(OSError):
+        problem = ""
+        try:
             if topics:
-                self._memory.write_bytes(msgspec.json.encode(sorted(topics)))
+                replace_file(self._memory, [seal(msgspec.json.encode(_Announced(sorted(topics))))])
             else:
                 self._memory.unlink(missing_ok=True)
+        except OSError as error:
+            problem = error.strerror or str(error)
+        if self._context.state is not None:
+            self._context.state.fault(f"{MEMORY} not written", problem)
 
 
 def _asked(config: Config) -> list[HomeAssistant]:
     """Also while it is off, if an earlier run has announced something that must be taken back."""
-    state_dir = config.sinks.state_dir
-    announced = bool(state_dir) and (Path(state_dir) / MEMORY).exists()
+    state_dir, announced = config.sinks.state_dir, False
+    # a disk that cannot be read says nothing; a later start takes it back
+    with contextlib.suppress(OSError):
+        announced = bool(state_dir) and (Path(state_dir) / MEMORY).exists()
     return [config.home_assistant] if config.home_assistant.enabled or announced else []
 
 

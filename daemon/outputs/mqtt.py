@@ -8,7 +8,11 @@ A cleared alarm is published as an ordinary message, so that everybody listening
 retained message is removed (an empty retained payload), so that nobody who comes later sees the alarm.
 
 After each connect the active alarms are published again, as `updated`: a broker that lost its memory has them
-back, and nobody sees one `raised` twice. While there is no connection events wait in the outbox.
+back, and nobody sees one `raised` twice, unless a crash came between its raise and the broker's confirmation. What
+the broker shows beyond those is found and removed by echo.py. While there is no connection events wait in the outbox.
+
+An event that the broker refuses (its rules, a quota) is published again every RETRY_S until the broker takes it or a
+later one of the same alarm. Until then nothing is confirmed to the journal, so that the next start knows of it.
 """
 
 from __future__ import annotations
@@ -24,9 +28,10 @@ import msgspec
 from watchkeeper.config.schema import Config, Sinks
 from watchkeeper.daemon.intake.deadletter import DeadLetters
 from watchkeeper.daemon.logs import kv
-from watchkeeper.daemon.outputs.base import Context, Declaration, idle
+from watchkeeper.daemon.outputs.base import Context, Declaration
+from watchkeeper.daemon.outputs.journal_past import Past
 from watchkeeper.daemon.outputs.outbox import Letter, Outbox
-from watchkeeper.detectors.alarms.events import CLEARED, UPDATED, AlarmEvent, encode_event
+from watchkeeper.detectors.alarms.events import CLEARED, RAISED, UPDATED, AlarmEvent, encode_event
 from watchkeeper.detectors.incidents.declaration import INCIDENT
 from watchkeeper.streams.messages import subject_topic
 from watchkeeper.streams.mqtt.transport import MAX_IN_FLIGHT, Transport
@@ -34,6 +39,10 @@ from watchkeeper.streams.mqtt.transport import MAX_IN_FLIGHT, Transport
 log = logging.getLogger(__name__)
 
 DEADLETTER_PERIOD_S = 0.1
+# What the broker refused is offered again this often.
+RETRY_S = 30.0
+# Ended alarms that are remembered, to tell ours from another daemon's.
+OVER_MAX = 20_000
 
 
 def alarm_topic(output: str, event: AlarmEvent) -> str:
@@ -44,7 +53,7 @@ def alarm_topic(output: str, event: AlarmEvent) -> str:
 
 
 class MqttSink:
-    """Publishes events, and confirms to the journal what the broker has. All in callbacks: `run` has nothing to do."""
+    """Publishes events, and confirms to the journal what the broker has. All in callbacks; `run` only repeats."""
 
     name = "mqtt"
     refused = 0
@@ -57,20 +66,26 @@ class MqttSink:
         # on the line, in order, with the future that says whether the broker has taken it
         self._in_flight: deque[tuple[Letter, asyncio.Future[bool]]] = deque()
         self._connected = False
-        self._given_up = False
+        # the newest event of each alarm that the broker refused, and the newest number that it has answered
+        self._owed: dict[str, Letter] = {}
+        self._answered: int | None = None
         self._number = 0
         self.delivered = 0
         self.failures = 0
-        # what an earlier run left: alarms that the broker shows as active, and ends that it has not heard of
+        # ends that were published, of the earlier run and of this one
+        self._over = {event.id: None for event in context.past.ended}
+        # alarms of runs that we know nothing of, whose end we have published; the journal may find them later
+        self._removed: set[str] = set()
+        # what an earlier run left: alarms that the broker shows as active; raises and ends that it has not confirmed
         self._retained = {event.id: event for event in context.past.active}
-        for number, event in context.past.unsent:
-            self._retained[event.id] = event
+        for number, event in _untold(context.past):
+            self._retained.setdefault(event.id, event)
             self._outbox.put(Letter(event, number), self._retained)
 
     @property
     def waiting(self) -> int:
         """Events that the broker has not confirmed."""
-        return len(self._outbox) + len(self._in_flight)
+        return len(self._outbox) + len(self._in_flight) + len(self._owed)
 
     @property
     def dropped(self) -> int:
@@ -78,9 +93,11 @@ class MqttSink:
         return self._outbox.dropped
 
     def health(self) -> list[str]:
-        """Is there a broker?"""
+        """Is there a broker, and does it take what we publish?"""
         transport = self._context.transport
-        return [] if transport.connected else [f"not connected to the broker {transport.last_error}".rstrip()]
+        if not transport.connected:
+            return [f"not connected to the broker {transport.last_error}".rstrip()]
+        return [f"the broker refuses events of {len(self._owed)} alarms"] if self._owed else []
 
     def put(self, event: AlarmEvent) -> None:
         """One event of which there is no journal."""
@@ -95,23 +112,54 @@ class MqttSink:
     def connected(self) -> None:
         """There is a connection, perhaps to a broker without memory."""
         self._connected = True
-        active = [event for event in self._retained.values() if event.state != CLEARED]
+        raised = self._outbox.raised()
+        active = [e for e in self._retained.values() if e.state != CLEARED and e.id not in raised]
         self._outbox.repeat(Letter(msgspec.structs.replace(event, state=UPDATED)) for event in active)
         if active:
             log.info("active alarms published again", extra=kv(alarms=len(active)))
         self._send()
+
+    @property
+    def places(self) -> tuple[str, ...]:
+        """What our topics begin with."""
+        return f"{self._context.output}/alarm/", f"{self._context.output}/{INCIDENT}/"
+
+    def shown(self) -> dict[str, str]:
+        """The topics on which an alarm is active now, with its id."""
+        output = self._context.output
+        return {alarm_topic(output, event): event.id for event in self._retained.values()}
+
+    def is_over(self, alarm_id: str) -> bool:
+        """Whether the end of this alarm was published."""
+        return alarm_id in self._over
+
+    def remove(self, topic: str, event: AlarmEvent | None) -> None:
+        """Take a retained message away if it is not ours to show; `event`: an alarm whose end nobody has heard of."""
+        transport = self._context.transport
+        if event is not None:
+            ended = msgspec.structs.replace(event, state=CLEARED, t_cleared=event.t, ended="not_resumed")
+            transport.post(topic, self._encode(ended))
+            self._removed.add(event.id)
+        if topic not in self.shown():
+            transport.post(topic, b"", retain=True)
 
     def disconnected(self) -> None:
         """Events wait until `connected`."""
         self._connected = False
 
     async def run(self) -> None:
-        """Task: nothing; the transport calls back."""
-        await idle()
+        """Task: offer again what the broker refused; the transport calls back for everything else."""
+        while True:
+            await asyncio.sleep(RETRY_S)
+            # not behind a later event of the same alarm
+            if self._owed and not self._outbox and not self._in_flight:
+                for letter in self._owed.values():
+                    self._outbox.put(Letter(letter.event), self._retained)
+                self._send()
 
     async def flush(self) -> None:
         """Wait until everything is delivered, unless there is no connection."""
-        while self._connected and self.waiting:
+        while self._connected and (self._outbox or self._in_flight):
             await asyncio.sleep(0.005)
 
     def _send(self) -> None:
@@ -124,14 +172,23 @@ class MqttSink:
         event, transport = letter.event, self._context.transport
         topic = alarm_topic(self._context.output, event)
         over = event.state == CLEARED
-        done = transport.post(topic, self._encode(event), retain=not over)
-        if letter.arrived_s is not None:
-            done.add_done_callback(partial(self._measure, letter.arrived_s))
+        told = over and event.id in self._removed
+        self._removed.discard(event.id)
+        payload = self._encode(event)
+        if not told:
+            done = transport.post(topic, payload, retain=not over)
+            if letter.arrived_s is not None:
+                done.add_done_callback(partial(self._measure, letter.arrived_s))
         if over:
             self._retained.pop(event.id, None)
-            done = transport.post(topic, b"", retain=True)
+            self._over[event.id] = None
+            while len(self._over) > OVER_MAX:
+                del self._over[next(iter(self._over))]
+            payload = b""
+            done = transport.post(topic, payload, retain=True)
         elif letter.number is not None:
             self._retained[event.id] = event
+        self._context.posted(topic, payload, done)
         done.add_done_callback(self._settle)
         return done
 
@@ -141,19 +198,31 @@ class MqttSink:
 
     def _settle(self, _done: asyncio.Future[bool]) -> None:
         """Note in the journal what the broker has confirmed, in order, and make room for more."""
-        last: int | None = None
         while self._in_flight and self._in_flight[0][1].done():
             letter, done = self._in_flight.popleft()
             taken = not done.cancelled() and done.result()
-            # the transport gives a message up only when it ends; then the journal keeps this event and all that follow
-            self._given_up |= not taken
+            if taken:
+                self._owed.pop(letter.event.id, None)
+            else:
+                self._owed[letter.event.id] = letter
+                if len(self._owed) > self._outbox.limit:
+                    del self._owed[next(iter(self._owed))]
             if letter.number is not None:
-                last = letter.number
-                self.delivered += taken
-                self.failures += not taken
-        if last is not None and not self._given_up:
-            self._context.confirm(last)
+                self._answered = letter.number
+            self.delivered += taken and letter.number is not None
+            self.failures += not taken
+        # what is refused, or was dropped because the transport ends, and all that follows is kept by the journal
+        if self._answered is not None and not self._owed:
+            self._context.confirm(self._answered)
+            self._answered = None
         self._send()
+
+
+def _untold(past: Past) -> list[tuple[int, AlarmEvent]]:
+    """Raises and ends that the broker has not confirmed, and what is newest of alarms whose raise is among them."""
+    raised = {event.id for _, event in past.unsent if event.state == RAISED}
+    newest = [(past.numbers[e.id], e) for e in past.active if e.id in raised and e.state == UPDATED]
+    return sorted([*past.unsent, *newest], key=lambda numbered: numbered[0])
 
 
 def _asked(config: Config) -> list[Sinks]:

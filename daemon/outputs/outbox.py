@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Container, Iterable
 from dataclasses import dataclass
 
-from watchkeeper.detectors.alarms.events import CLEARED, UPDATED, AlarmEvent
+from watchkeeper.detectors.alarms.events import CLEARED, RAISED, UPDATED, AlarmEvent
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +47,10 @@ class Outbox:
     def repeat(self, letters: Iterable[Letter]) -> None:
         """Put these before all others, in place of earlier repetitions."""
         self._letters = deque((*letters, *(letter for letter in self._letters if letter.number is not None)))
+
+    def raised(self) -> set[str]:
+        """The alarms whose raise waits here: not yet to be said in any other words."""
+        return {letter.event.id for letter in self._letters if letter.event.state == RAISED}
 
     def take(self) -> Letter:
         """The next letter."""

@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from watchkeeper.daemon.outputs.base import Confirming, Linked, Sink
+from watchkeeper.daemon.outputs.fence import fenced
 from watchkeeper.daemon.outputs.journal_sink import Arrived, JournalSink
 from watchkeeper.detectors.alarms.events import AlarmEvent
 
@@ -27,6 +28,8 @@ class AlarmRouter:
         self.first = first
         self.others = list(others)
         self.events: Counter[tuple[str, str]] = Counter()
+        # the journal's own task and words pass a fence as well; events reach it directly, it hands them on
+        self._guarded = fenced(first) if first is not None else None
         self._confirming = next((sink for sink in others if isinstance(sink, Confirming)), None)
         self._number = 0
         if first is not None:
@@ -36,6 +39,15 @@ class AlarmRouter:
     def sinks(self) -> list[Sink]:
         """All of them, the journal first."""
         return [*([self.first] if self.first is not None else []), *self.others]
+
+    @property
+    def tasks(self) -> list[Sink]:
+        """What is to be run, the journal first."""
+        return [*([self._guarded] if self._guarded is not None else []), *self.others]
+
+    def journal_health(self) -> list[str]:
+        """What is wrong with the journal, in words."""
+        return [] if self._guarded is None else self._guarded.health()
 
     def submit(self, events: Sequence[AlarmEvent], arrived_s: float | None) -> None:
         """Take over these events; `arrived_s` is the monotonic time of the message that caused them, if one did."""

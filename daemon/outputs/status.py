@@ -8,6 +8,8 @@ import time
 
 import msgspec
 
+from watchkeeper.config.schema import Config
+from watchkeeper.streams.messages import escape_id
 from watchkeeper.streams.mqtt.transport import Transport
 
 
@@ -22,9 +24,17 @@ def status_payload(state: str, version: str) -> bytes:
     return msgspec.json.encode({"state": state, "t": round(time.time(), 3), "version": version, "instance": instance})
 
 
-def say_hello(transport: Transport, output: str, version: str) -> None:
-    """The first message after each connect."""
-    transport.post(status_topic(output), status_payload("online", version), retain=True)
+def instance_topic(output: str, client_id: str) -> str:
+    """Where it says that this client publishes below this prefix."""
+    return f"{output}/instance/{escape_id(client_id)}"
+
+
+def say_hello(transport: Transport, config: Config, version: str) -> bytes:
+    """The first messages after each connect, and what they were."""
+    greeting = status_payload("online", version)
+    transport.post(status_topic(config.topics.output), greeting, retain=True)
+    transport.post(instance_topic(config.topics.output, config.broker.client_id), greeting, retain=True)
+    return greeting
 
 
 async def say_goodbye(transport: Transport, output: str, version: str) -> None:

@@ -30,6 +30,7 @@ from watchkeeper.daemon.live.view import Watched
 from watchkeeper.daemon.outputs.base import Context, Declaration, idle, settled
 from watchkeeper.detectors.alarms.events import CLEARED, RAISED, AlarmEvent
 from watchkeeper.detectors.base import SEVERITIES
+from watchkeeper.detectors.catalog import ended_words
 
 NO_CALLSIGNS: Mapping[str, str] = {}
 QUEUE_LINES = 10_000
@@ -68,6 +69,8 @@ def line_of(event: AlarmEvent, callsigns: Mapping[str, str] = NO_CALLSIGNS) -> T
         (f"{subjects:<20}", "bold"),
         f" score {event.score:.3g}/{event.threshold:.3g}",
     )
+    if event.ended is not None:
+        text.append(f" ended: {_printable(ended_words(event.ended))};", style)
     causes = event.evidence.get("causes")
     if isinstance(causes, list) and causes:
         text.append(f" {','.join(map(str, causes))}")

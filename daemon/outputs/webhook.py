@@ -26,6 +26,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 import aiohttp
+import msgspec
 
 from watchkeeper.config.outputs import Webhook
 from watchkeeper.config.schema import Config
@@ -33,13 +34,17 @@ from watchkeeper.daemon.logs import kv
 from watchkeeper.daemon.outputs.base import Context, Declaration, settled
 from watchkeeper.daemon.outputs.delivered import Delivered
 from watchkeeper.daemon.outputs.outbox import Letter, Outbox
+from watchkeeper.daemon.state.folder import StateFolder
 from watchkeeper.detectors.alarms.events import CLEARED, RAISED, AlarmEvent, encode_event
+from watchkeeper.detectors.declaration import Ended
 from watchkeeper.streams.mqtt.transport import Backoff
 
 log = logging.getLogger(__name__)
 
 AGAIN = (408, 429)
 SERVER_ERROR = 500
+# With a damaged list of what the receiver knows, this many ends are told again.
+UNSURE_ENDS = 100
 # A failure that lasts is one line in the log, and another each time this much has passed.
 REMIND_S = 300.0
 
@@ -47,7 +52,13 @@ REMIND_S = 300.0
 class WebhookSink:
     """One webhook. `put` from the event loop; `run` is a task there; the counters may be read at any time."""
 
-    def __init__(self, settings: Webhook, state_dir: Path | None, now: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self,
+        settings: Webhook,
+        state_dir: Path | None,
+        now: Callable[[], float] = time.time,
+        state: StateFolder | None = None,
+    ) -> None:
         self.name = settings.name
         self.delivered = 0
         self.failures = 0
@@ -55,7 +66,7 @@ class WebhookSink:
         self._settings = settings
         self._key = _key(settings)
         self._now = now
-        self._known = Delivered(state_dir / f"webhook-{settings.name}.told" if state_dir else None)
+        self._known = Delivered(state_dir / f"webhook-{settings.name}.told" if state_dir else None, state)
         self._outbox = Outbox(settings.queue_events)
         self._arrived = asyncio.Event()
         self._posting = False
@@ -78,20 +89,30 @@ class WebhookSink:
             self._outbox.put(Letter(event), self._known)
             self._arrived.set()
         elif event.state == CLEARED:
-            self._known.note(event.id, active=False)
+            self._known.note(event)
 
     def catch_up(self, active: Sequence[AlarmEvent], ended: Iterable[AlarmEvent]) -> None:
         """After a restart, with what the journal knows: tell what the receiver has missed."""
         over = {event.id: event for event in ended}
-        missed = [over[alarm_id] for alarm_id in sorted(self._known.ids & over.keys())]
+        self._known.learn(active)
+        known = self._known.known
+        missed = [over[alarm_id] for alarm_id in sorted(known.keys() & over.keys())]
+        if self._known.unsure:
+            # it may know them as active, and nothing says that it has heard their end
+            unsure = [e for e in over.values() if e.id not in known and e.id not in self._known.over]
+            missed += unsure[-UNSURE_ENDS:]
         if RAISED in self._settings.states:
             missed += [event for event in active if event.id not in self._known]
+        # of these the journal knows nothing any more
+        for alarm_id in sorted(known.keys() - over.keys() - {event.id for event in active}):
+            if (event := known[alarm_id]) is None or CLEARED not in self._settings.states:
+                self._known.forget(alarm_id)
+            else:
+                ended_as: Ended = "not_known"
+                missed.append(msgspec.structs.replace(event, state=CLEARED, t_cleared=event.t, ended=ended_as))
         for event in missed:
             self._outbox.put(Letter(event), self._known)
             self._arrived.set()
-        # of these the journal knows nothing any more
-        for alarm_id in self._known.ids - over.keys() - {event.id for event in active}:
-            self._known.note(alarm_id, active=False)
 
     async def run(self) -> None:
         """Task: post what waits, for ever."""
@@ -133,7 +154,7 @@ class WebhookSink:
             return self._failed(f"status {status}")
         if status // 100 == 2:
             self.delivered += 1
-            await asyncio.to_thread(self._known.note, event.id, active=event.state != CLEARED)
+            await asyncio.to_thread(self._known.note, event)
             if self._trouble:
                 log.info("webhook takes events again", extra=kv(webhook=self.name, waiting=len(self._outbox)))
                 self._trouble = ""
@@ -177,7 +198,7 @@ def _key(settings: Webhook) -> bytes:
 
 def make(settings: Webhook, context: Context) -> WebhookSink:
     """One webhook, which tells its receiver what it missed. OSError: the key to sign with is not there."""
-    sink = WebhookSink(settings, context.state_dir)
+    sink = WebhookSink(settings, context.state_dir, state=context.state)
     sink.catch_up(context.past.active, context.past.ended)
     return sink
 

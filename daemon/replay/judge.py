@@ -20,7 +20,7 @@ from watchkeeper.daemon.outputs.terminal import line_of
 from watchkeeper.daemon.replay.page import show
 from watchkeeper.daemon.replay.trace import Trace
 from watchkeeper.detectors.alarms.events import UPDATED, AlarmEvent, encode_event
-from watchkeeper.detectors.engine.replay import Replay
+from watchkeeper.detectors.engine.replay import Replay, coverage_words
 from watchkeeper.detectors.engine.warmup import warm_up
 from watchkeeper.streams.logs.exits import INTERRUPTED, warn
 from watchkeeper.streams.logs.pacing import Pacer, SystemClock, paced
@@ -70,7 +70,8 @@ def judge(args: argparse.Namespace, config: Config, sources: Sequence[Source]) -
     dropped = sum(n for reasons in summary["drops"].values() for n in reasons.values())
     print(
         f"{total:,} samples over {summary['span']['seconds']:,.0f} s, {dropped:,} dropped; {raised:,} alarms raised, "
-        f"{summary['active']:,} active at the end; took {wall_s:.1f} s{' (interrupted)' if interrupted else ''}",
+        f"{summary['active']:,} active at the end; took {wall_s:.1f} s{' (interrupted)' if interrupted else ''}; "
+        f"{coverage_words(replay.pipeline)}",
         file=sys.stderr,
     )
     return INTERRUPTED if interrupted else 0

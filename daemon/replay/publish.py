@@ -74,18 +74,18 @@ async def publish(
                 waiting.append(transport.post(topic, payload))
                 done.messages += 1
                 while len(waiting) > WINDOW:
-                    await _acknowledged(waiting.popleft())
+                    await _acknowledged(waiting.popleft(), transport)
             done.samples += len(batch)
         while waiting:
-            await _acknowledged(waiting.popleft())
+            await _acknowledged(waiting.popleft(), transport)
     finally:
         await end(running)
     return done
 
 
-async def _acknowledged(sent: asyncio.Future[bool]) -> None:
+async def _acknowledged(sent: asyncio.Future[bool], transport: Transport) -> None:
     if not await sent:
-        raise ConnectionError("the broker did not take a message")
+        raise ConnectionError("; ".join(transport.health()) or "the broker did not take a message")
 
 
 def samples_of(batch: Batch, topics: Topics) -> Iterator[tuple[str, bytes]]:

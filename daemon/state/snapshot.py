@@ -1,8 +1,7 @@
-"""The state directory: a lock so that one daemon owns it, and the snapshot of the whole pipeline.
+"""The snapshot of the whole pipeline, in the state directory.
 
-    lock              held (flock) while a daemon runs
-    snapshot.msgpack  a line of JSON (format, fingerprint, size, checksum), then the pipeline's state as MessagePack
-    journal.jsonl     see outputs/journal.py
+    snapshot.msgpack  a checked line (format, fingerprint, size, checksum, the journal's last number), then the state
+    snapshot.old      the one before it, for when the newest is damaged
 
 A snapshot only saves time: without one the daemon learns its fleet again within a minute. So a snapshot that is
 damaged, from another format or from a differently shaped configuration is ignored, and never stops a start.
@@ -11,10 +10,9 @@ Arrays are maps of ARRAY to [dtype as in .npy files, shape, [bytes, …]]; every
 
 from __future__ import annotations
 
-import fcntl
-import os
 import zlib
 from ast import literal_eval
+from collections.abc import Iterator
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -24,60 +22,39 @@ import numpy as np
 from numpy.lib.format import descr_to_dtype, dtype_to_descr
 
 from watchkeeper.config.schema import Config
+from watchkeeper.daemon.state.checked import is_sealed, replace_file, seal, unseal
 
-FORMAT = 3
+FORMAT = 4
 ARRAY = "\0nd"
 HEADER_MAX_BYTES = 4096
 PIECE_BYTES = 256 * 1024
 
 
-class StateError(Exception):
-    """The state directory cannot be used: the daemon must not start."""
-
-
 class SnapshotError(Exception):
-    """A snapshot that cannot be used, with the reason for people."""
+    """A snapshot that cannot be used, with the reason for people; `damaged`: nothing that we did explains it."""
+
+    def __init__(self, reason: str, *, damaged: bool = False) -> None:
+        super().__init__(reason)
+        self.damaged = damaged
 
 
-class Header(msgspec.Struct, frozen=True):
+class _Format(msgspec.Struct, frozen=True):
+    watchkeeper_snapshot: int
+
+
+class Header(_Format, frozen=True):
     """First line of a snapshot file."""
 
-    watchkeeper_snapshot: int
     fingerprint: str
     bytes: int
     crc32: int
-
-
-class StateLock:
-    """Exclusive ownership of a state directory for the life of the process, however it ends."""
-
-    def __init__(self, state_dir: Path) -> None:
-        try:
-            # a snapshot is as trusted as the program: nobody else shall write one
-            state_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self._file = (state_dir / "lock").open("a+")
-        except OSError as error:
-            raise StateError(f"state directory {state_dir}: {error.strerror}") from error
-        try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            self._file.seek(0)
-            holder = self._file.read(20).strip() or "unknown"
-            self._file.close()
-            raise StateError(f"state directory {state_dir} is in use by another daemon (pid {holder})") from error
-        self._file.truncate(0)
-        self._file.write(str(os.getpid()))
-        self._file.flush()
-
-    def release(self) -> None:
-        """Let another daemon have it. The file stays: removing it would race with the next owner."""
-        self._file.close()
+    journal: int
+    """The journal's last number when it was taken: it knows of every event up to that one."""
 
 
 def fingerprint(config: Config) -> str:
     """What the shape of the state depends on. Thresholds are not part of it: they change without losing state."""
-    enabled = [name for name, section in config.detectors.sections().items() if getattr(section, "enabled", True)]
-    shape = [FORMAT, config.fleet, config.frames, config.time.tick_s, enabled]
+    shape = [FORMAT, config.fleet, config.frames, config.time.tick_s]
     return blake2b(msgspec.json.encode(shape), digest_size=8).hexdigest()
 
 
@@ -144,27 +121,39 @@ def _arrays(value: Any) -> Any:
     return value
 
 
-def write_snapshot(path: Path, payload: bytes | bytearray, mark: str) -> None:
-    """Replace the snapshot in one step: a crash leaves the old one or the new one, whole.
-
-    It goes to the disk in small pieces: the journal has the same disk, and must not wait for all of it.
-    """
-    header = Header(FORMAT, mark, len(payload), zlib.crc32(payload))
-    fresh = path.with_suffix(".new")
-    with fresh.open("wb", buffering=0) as file:
-        file.write(msgspec.json.encode(header) + b"\n")
-        view = memoryview(payload)
-        for start in range(0, len(view), PIECE_BYTES):
-            file.write(view[start : start + PIECE_BYTES])
-            os.fdatasync(file.fileno())
-        view.release()
-        os.fsync(file.fileno())
-    fresh.replace(path)
-    sync_dir(path.parent)
+def previous(path: Path) -> Path:
+    """Where the snapshot before the newest is."""
+    return path.with_suffix(".old")
 
 
-def read_snapshot(path: Path, mark: str) -> dict[str, Any] | None:
-    """The saved state; None when there is none. Raises SnapshotError when there is one that must not be used."""
+def write_snapshot(path: Path, payload: bytes | bytearray, mark: str, journal: int = 0) -> None:
+    """Replace the snapshot in one step; the one before it stays as `previous`. OSError: the disk does not take it."""
+    header = Header(FORMAT, mark, len(payload), zlib.crc32(payload), journal)
+
+    def pieces() -> Iterator[bytes | memoryview]:
+        yield seal(msgspec.json.encode(header))
+        with memoryview(payload) as view:
+            for start in range(0, len(view), PIECE_BYTES):
+                with view[start : start + PIECE_BYTES] as piece:
+                    yield piece
+
+    replace_file(path, pieces(), keep=previous(path))
+
+
+def read_snapshot(path: Path, mark: str) -> tuple[dict[str, Any], int] | None:
+    """The saved state and its journal number; None when there is none. Raises SnapshotError when it cannot be used."""
+    found = checked_snapshot(path, mark)
+    if found is None:
+        return None
+    payload, header = found
+    try:
+        return decode_state(payload), header.journal
+    except (msgspec.MsgspecError, TypeError, ValueError, SyntaxError, RecursionError, MemoryError) as error:
+        raise SnapshotError(f"damaged: {error}", damaged=True) from error
+
+
+def checked_snapshot(path: Path, mark: str) -> tuple[bytes, Header] | None:
+    """The bytes of a snapshot that is whole. Raises as `read_snapshot` does."""
     try:
         with path.open("rb") as file:
             line = file.readline(HEADER_MAX_BYTES)
@@ -172,27 +161,20 @@ def read_snapshot(path: Path, mark: str) -> dict[str, Any] | None:
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise SnapshotError(f"unreadable: {error.strerror}") from error
+        raise SnapshotError(f"unreadable: {error.strerror}", damaged=True) from error
+    body = unseal(line)
     try:
-        header = msgspec.json.decode(line, type=Header)
-    except msgspec.MsgspecError as error:
-        raise SnapshotError("not a snapshot of ours") from error
-    if header.watchkeeper_snapshot != FORMAT:
-        raise SnapshotError(f"format {header.watchkeeper_snapshot}, this version reads {FORMAT}")
+        # one of an earlier version has no checksum on its first line
+        header = msgspec.json.decode(line, type=_Format)
+        if body is None and (header.watchkeeper_snapshot == FORMAT or is_sealed(line)):
+            raise SnapshotError("damaged", damaged=True)
+        if body is None or header.watchkeeper_snapshot != FORMAT:
+            raise SnapshotError(f"format {header.watchkeeper_snapshot}, this version reads {FORMAT}")
+        header = msgspec.json.decode(body, type=Header)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise SnapshotError("not a snapshot of ours", damaged=True) from error
     if header.fingerprint != mark:
         raise SnapshotError("saved under a configuration of another shape")
     if header.bytes != len(payload) or header.crc32 != zlib.crc32(payload):
-        raise SnapshotError("damaged")
-    try:
-        return decode_state(payload)
-    except (msgspec.MsgspecError, TypeError, ValueError, SyntaxError) as error:
-        raise SnapshotError(f"damaged: {error}") from error
-
-
-def sync_dir(directory: Path) -> None:
-    """Make a rename in this directory survive a power cut."""
-    handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+        raise SnapshotError("damaged", damaged=True)
+    return payload, header

@@ -31,8 +31,8 @@ class Alarms(Sequence[AlarmEvent], Generic[F]):
     """All alarms of one run, each by its last event, in the order they were raised.
 
     `events` has every event, as `watchkeeper replay --alarms` writes them. What was not judged is said in `drops`
-    (samples refused, by stream and reason), `not_judged` (alarm kinds without data, and why) and `problems` (of the
-    files or frames).
+    (samples refused, by stream and reason), `not_judged` (alarm kinds that judged nobody, and why), `coverage` (vehicle
+    by vehicle) and `problems` (of the files or frames).
 
     >>> import watchkeeper as wk
     >>> alarms = wk.watch(wk.simulate("head-on", seed=1, seconds=240))
@@ -49,6 +49,8 @@ class Alarms(Sequence[AlarmEvent], Generic[F]):
         samples: Mapping[str, int],
         drops: Mapping[tuple[str, str], int],
         not_judged: Mapping[str, str],
+        coverage: Sequence[Mapping[str, Any]] = (),
+        judged: Mapping[str, str] | None = None,
         problems: Sequence[str] = (),
         clock: Clock = "seconds",
         backend: Backend | None = None,
@@ -62,7 +64,10 @@ class Alarms(Sequence[AlarmEvent], Generic[F]):
         for (stream, reason), n in sorted(drops.items()):
             self.drops.setdefault(stream, {})[reason] = n
         self.not_judged = dict(sorted(not_judged.items()))
-        """Alarm kinds for which there was nothing to judge, and why."""
+        """Alarm kinds that judged nobody, and why."""
+        self._coverage = list(coverage)
+        # in words, of detectors that judged some vehicles and others not, or not in every way
+        self._judged = dict(judged or {})
         self.problems = list(problems)
         """What was wrong with the files or frames."""
         self._clock: Clock = clock
@@ -97,10 +102,24 @@ class Alarms(Sequence[AlarmEvent], Generic[F]):
         """One row per alarm, in the library of the input, or the one named (`pandas`, `polars`, `pyarrow`).
 
         `severity` is the worst that it reached and `peak` the highest score; `subjects` are joined by `~`; `say` is
-        the last event as a sentence, `evidence` its evidence as JSON. `t_cleared` is empty while an alarm is `active`.
-        Times are as in the input.
+        the last event as a sentence, `evidence` its evidence as JSON. `t_cleared` and `ended` (how) are empty while an
+        alarm is `active`. Times are as in the input.
         """
         return frame_of(self._columns(), self._schema(), backend or self._backend)
+
+    @property
+    def coverage(self) -> F:
+        """Who was judged: a frame of `id`, `detector`, `watched`, `since_t`, `reason`, `say`, in the input's library.
+
+        A row for each vehicle at the end of the recording and each detector that judges what it sends.
+        """
+        schema = {"id": TEXT, "detector": TEXT, "watched": FLAG, "since_t": time_type(self._clock)}
+        columns = {
+            name: [row[name] for row in self._coverage] for name in ("id", "detector", "watched", "reason", "say")
+        }
+        columns["since_t"] = time_cells((row["since_t"] for row in self._coverage), self._clock)
+        frame: F = frame_of(columns, schema | {"reason": TEXT, "say": TEXT}, self._backend)
+        return frame
 
     def to_arrow(self) -> pa.Table:
         """The same as a pyarrow Table. Libraries that read Arrow streams can take the Alarms themselves."""
@@ -115,7 +134,7 @@ class Alarms(Sequence[AlarmEvent], Generic[F]):
         schema: dict[str, Any] = dict.fromkeys(("id", "kind", "subjects", "severity"), TEXT)
         schema |= dict.fromkeys(_TIMES, time_type(self._clock))
         schema |= dict.fromkeys(("score", "threshold", "peak"), NUMBER)
-        return schema | {"events": COUNT, "active": FLAG, "say": TEXT, "evidence": TEXT}
+        return schema | {"events": COUNT, "active": FLAG, "ended": TEXT, "say": TEXT, "evidence": TEXT}
 
     def _columns(self) -> dict[str, list[Any]]:
         lives = list(self._lives.values())
@@ -129,6 +148,7 @@ class Alarms(Sequence[AlarmEvent], Generic[F]):
             "peak": [max(event.score for event in life) for life in lives],
             "events": [len(life) for life in lives],
             "active": [last.state != CLEARED for last in self._last],
+            "ended": [last.ended for last in self._last],
             "say": [say(last) for last in self._last],
             "evidence": [msgspec.json.encode(last.evidence).decode() for last in self._last],
         }
@@ -141,7 +161,12 @@ class Alarms(Sequence[AlarmEvent], Generic[F]):
     def _remarks(self) -> str:
         dropped = ", ".join(f"{n:,} {s} {why}" for s, reasons in self.drops.items() for why, n in reasons.items())
         unjudged = ", ".join(f"{kind} ({why})" for kind, why in self.not_judged.items())
-        remarks = (f"dropped: {dropped}" if dropped else "", f"not judged: {unjudged}" if unjudged else "")
+        some = ", ".join(f"{detector} {words}" for detector, words in self._judged.items())
+        remarks = (
+            f"dropped: {dropped}" if dropped else "",
+            f"not judged: {unjudged}" if unjudged else "",
+            f"vehicles judged: {some}" if some else "",
+        )
         return "".join(f"; {remark}" for remark in (*remarks, *self.problems) if remark)
 
     def _repr_html_(self) -> str:

@@ -21,6 +21,7 @@ from watchkeeper.config.schema import Config
 from watchkeeper.detectors.base import Evidence, Window
 from watchkeeper.detectors.engine.pipeline import Pipeline
 from watchkeeper.detectors.engine.replay import events_of
+from watchkeeper.detectors.fleet.reasons import CODE_OF, words
 from watchkeeper.streams.frames.cells import Clock
 from watchkeeper.streams.frames.read import FrameLog
 from watchkeeper.streams.frames.sources import FrameT, Log, sources_of
@@ -57,11 +58,14 @@ def watch(data: Any, *, config: Config | None = None) -> Alarms[Any]:
 
     pipeline.on_evidence = look
     events = list(events_of(pipeline, shown(read_logs(sources), sources, "watching")))
+    not_judged = _not_judged(pipeline, judged)
     return Alarms(
         events,
         samples=pipeline.samples,
         drops=pipeline.drops + sum((log.drops for log in _frames(sources)), Counter[tuple[str, str]]()),
-        not_judged=_not_judged(pipeline, judged),
+        not_judged=not_judged,
+        coverage=_coverage(pipeline),
+        judged=_judged_in_part(pipeline, not_judged),
         problems=[f"{info.path}: {problem}" for info in (s.info() for s in sources) for problem in info.problems],
         clock=_clock(sources),
         backend=backend_of(data),
@@ -101,7 +105,7 @@ class _Ledger:
 
     def __init__(self, pipeline: Pipeline) -> None:
         self.pipeline = pipeline
-        pipeline.on_evidence = self._tick
+        pipeline.on_evidence, pipeline.every_tick = self._tick, True
         self._kinds: list[str] = []
         self._subjects: list[str] = []
         self._numbers: list[NDArray[np.float64]] = [np.empty((3, 0))]
@@ -139,6 +143,27 @@ def _config(config: Config | str | Path | None) -> Config:
     return load(None if config is None else Path(config))
 
 
+def _coverage(pipeline: Pipeline) -> list[dict[str, Any]]:
+    """Of each vehicle at the end and each detector that it sends something for: judged or why not, since when."""
+    table = pipeline.guard.coverage
+    return [
+        {"id": name, "detector": detector, **row, "say": words(CODE_OF[row["reason"]])}
+        for name, slot in sorted(pipeline.fleet.slot_of.items())
+        for detector, row in table.of(slot, final=True).items()
+        if row["reason"] != "not_applicable"
+    ]
+
+
+def _judged_in_part(pipeline: Pipeline, not_judged: Mapping[str, str]) -> dict[str, str]:
+    """In words, who of the vehicles was not judged, or not in every way, by detectors that judged others."""
+    silent = {d.declaration.name for d in pipeline.detectors if any(k.name in not_judged for k in d.declaration.kinds)}
+    return {
+        name: tally.words()
+        for name, tally in sorted(pipeline.guard.coverage.tallies().items())
+        if (tally.not_judged or tally.partly) and name not in silent
+    }
+
+
 def _frames(sources: Sequence[Source]) -> list[FrameLog]:
     return [source for source in sources if isinstance(source, FrameLog)]
 
@@ -151,13 +176,17 @@ def _clock(sources: Sequence[Source]) -> Clock:
 def _not_judged(pipeline: Pipeline, judged: set[str]) -> dict[str, str]:
     """Why there can be no alarm of a kind, where that is known."""
     found: dict[str, str] = {}
-    for kind in (kind for detector in pipeline.detectors for kind in detector.declaration.kinds):
+    tallies = pipeline.guard.coverage.tallies()
+    for name, kind in ((d.declaration.name, kind) for d in pipeline.detectors for kind in d.declaration.kinds):
+        tally = tallies[name]
         groups = [[stream.word for stream in group] for group in kind.needs]
         missing = [" or ".join(group) for group in groups if not any(pipeline.samples[word] for word in group)]
         if not pipeline.samples.total():
             found[kind.name] = "no samples"
         elif missing:
             found[kind.name] = ", ".join(f"no {words}" for words in missing)
+        elif tally.vehicles and not tally.judged:
+            found[kind.name] = f"vehicles judged: {tally.words()}"
         elif len(groups) > 1 and kind.name not in judged:
             found[kind.name] = f"too little {' and '.join(' or '.join(group) for group in groups)} of one vehicle"
     return found

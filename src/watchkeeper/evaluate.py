@@ -7,6 +7,7 @@ from watchkeeper.config.guests import discover
 from watchkeeper.evaluation.alarms.api import alarms
 from watchkeeper.evaluation.conflicts.api import conflicts
 from watchkeeper.evaluation.diagnosis.api import diagnosis
+from watchkeeper.evaluation.lasting.api import lasting
 from watchkeeper.evaluation.leakage.api import leakage
 from watchkeeper.evaluation.paired.api import paired
 from watchkeeper.evaluation.protocol.api import protocol
@@ -19,5 +20,6 @@ discover()
 controllers, gps_imu, models = conflicts, protocol, paired
 
 __all__ = [
-    "alarms", "conflicts", "controllers", "diagnosis", "gps_imu", "leakage", "models", "paired", "protocol", "tracks",
+    "alarms", "conflicts", "controllers", "diagnosis", "gps_imu", "lasting", "leakage", "models",
+    "paired", "protocol", "tracks",
 ]  # fmt: skip

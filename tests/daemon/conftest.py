@@ -33,13 +33,17 @@ from watchkeeper.detectors.engine.warmup import warm_up
 class RunningBroker:
     """An EmbeddedBroker on a loop of its own, so that tests may be synchronous and may restart it."""
 
-    def __init__(self) -> None:
+    def __init__(self, *settings: str) -> None:
         self._loop = asyncio.new_event_loop()
         threading.Thread(target=self._loop.run_forever, daemon=True).start()
-        self._broker = EmbeddedBroker()
+        self._broker = EmbeddedBroker(kind="mosquitto" if settings else None, settings=settings)
         self._call(self._broker.__aenter__())
         self.port = self._broker.port
         self.url = self._broker.url
+
+    @property
+    def pid(self) -> int:
+        return self._broker.pid
 
     def _call(self, work: Any) -> None:
         asyncio.run_coroutine_threadsafe(work, self._loop).result(PATIENCE_S)
@@ -298,7 +302,8 @@ SETTINGS: dict[str, Any] = {
     "time": {"lateness_s": 0.0, "idle_timeout_s": 3600.0},
     "http": {"port": 0},
     "fleet": {"max_vehicles": 100},
-    "detectors": {"conflict": {"max_pairs": 1000}, "silence": {"factor": 2.0}},
+    # drones of these tests have no IMU, which is what `watch` would say after a while
+    "detectors": {"conflict": {"max_pairs": 1000}, "silence": {"factor": 2.0}, "watch": {"enabled": False}},
     "sinks": {"terminal": False, "journal_fsync": False},
     # alarms by themselves; test_ping.py and tests/detectors/incidents/test_incidents.py are about incidents
     "diagnosis": {"enabled": False},

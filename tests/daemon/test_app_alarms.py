@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from journal_lines import journal_lines
 from waiting import PATIENCE_S
 
 from watchkeeper.daemon.app import App
@@ -43,7 +44,7 @@ def test_an_alarm_is_retained_while_active_and_gone_after_it_cleared(
     wait_for(lambda: [p for t, p, _ in listener.messages if t == TOPIC][-1] == b"")
     assert listener.retained() == {}
 
-    journal = (tmp_path / "state" / "journal.jsonl").read_bytes().splitlines()
+    journal = journal_lines(tmp_path / "state" / "journal.jsonl")
     published = [p for t, p, _ in listener.messages if t == TOPIC and p]
     assert journal == published
 
@@ -55,7 +56,7 @@ def test_alarms_may_be_published_as_messagepack(
     raise_silence(listener)
     payload = wait_for(lambda: [p for t, p, _ in listener.messages if t == TOPIC])[0]
     event = msgspec.msgpack.decode(payload, type=AlarmEvent)
-    assert encode_event(event) == (tmp_path / "state" / "journal.jsonl").read_bytes().splitlines()[0]
+    assert encode_event(event) == journal_lines(tmp_path / "state" / "journal.jsonl")[0]
 
 
 def test_status_is_online_then_offline_and_retained(
@@ -169,7 +170,7 @@ def test_an_alarm_that_nobody_can_follow_any_more_is_ended_at_the_start(
     (tmp_path / "state" / "journal.jsonl").write_text(json.dumps(left) + "\n")
     start(configure(broker.url))
     [cleared] = wait_for(lambda: listener.alarms("cleared"))
-    assert (cleared["id"], cleared["evidence"]) == (left["id"], {"cleared_by": "restart"})
+    assert (cleared["id"], cleared["ended"]) == (left["id"], "not_resumed")
     wait_for(lambda: listener.retained() == {})
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from journal_lines import journal_lines
 
 from watchkeeper.daemon.cli import main
 
@@ -48,12 +49,16 @@ def same_bytes(
     wait_for(lambda: arrived() >= sum(samples.values()))
     assert process.figure("watchkeeper_drops_total") == 0
     assert process.end() == 0
-    live = (tmp_path / "state" / "journal.jsonl").read_bytes()
-    assert live == replayed.read_bytes()
+    live = b"".join(line + b"\n" for line in journal_lines(tmp_path / "state" / "journal.jsonl"))
+    wanted = replayed.read_bytes()
+    # a replay judges its last second without waiting for stragglers, a daemon in its next run
+    rest = [json.loads(line)["t"] for line in wanted[len(live) :].splitlines()]
+    assert wanted.startswith(live)
+    assert not rest or min(rest) > json.loads(wanted.splitlines()[-1])["t"] - 2.0
     return live.count(b"\n")
 
 
-@pytest.mark.parametrize("transport", ["aiomqtt", "gmqtt"])
+@pytest.mark.parametrize("transport", ["mqtt5", "aiomqtt"])
 def test_a_minute_of_the_demo(transport, broker, daemon, wait_for, tmp_path):
     assert same_bytes(["demo", "--seconds", "60"], transport, broker, daemon, wait_for, tmp_path) > 10
 
@@ -61,4 +66,4 @@ def test_a_minute_of_the_demo(transport, broker, daemon, wait_for, tmp_path):
 @pytest.mark.long
 @pytest.mark.parametrize("how", [["--speed", "50"], ["--speed", "max"], ["--speed", "50", "--samples"]])
 def test_ten_minutes_of_two_hundred_aircraft_and_twenty_drones(how, broker, daemon, wait_for, tmp_path):
-    assert same_bytes(["mixed", "--seed", "1"], "gmqtt", broker, daemon, wait_for, tmp_path, *how) > 100
+    assert same_bytes(["mixed", "--seed", "1"], "mqtt5", broker, daemon, wait_for, tmp_path, *how) > 100

@@ -5,6 +5,9 @@ import { by, el, facts, setText, shape } from './dom.js';
 import { clock, label, short, span } from './units.js';
 
 const MOST = 150;
+// A second press within this time accepts.
+const SURE_MS = 5000;
+const [ACCEPT, SURE] = ['Accept position', 'Press again to end the alarm'];
 
 export class AlarmList {
   /** @param {App} app */
@@ -88,16 +91,32 @@ export class AlarmList {
   /** @type {(id: string) => Item} */
   make(id) {
     const [who, kind, sub, when] = [el('span.who'), el('span.kind'), el('span.sub'), el('span')];
-    const [ack, top, about] = [el('button.ack', { type: 'button' }), el('span.top', {}, kind, who), el('div.about', { hidden: true })];
+    const [ack, accept] = [el('button.ack', { type: 'button' }), el('button.accept', { type: 'button', hidden: true }, ACCEPT)];
+    const [top, about] = [el('span.top', {}, kind, who), el('div.about', { hidden: true })];
     const open = el('button.open', { type: 'button' }, top, sub);
-    const li = el('li.alarm', {}, open, el('div.side', {}, when, ack), about);
+    const li = el('li.alarm', {}, open, el('div.side', {}, when, ack, accept), about);
     li.dataset.id = id;
     /** @type {Item} */
-    const item = { li, open, top, kind, who, sub, when, ack, about, shape: null, version: '', story: '', told: '' };
+    const item = { li, open, top, kind, who, sub, when, ack, accept, about, shape: null, version: '', story: '', told: '' };
     item.open.onclick = () => this.app.choose(this.app.chosen === id ? null : id);
     item.ack.onclick = () => this.app.acknowledge(id);
+    item.accept.onclick = () => this.accept(item, id);
     this.rows.set(id, item);
     return item;
+  }
+
+  /**
+   * Ask once more, then accept: the alarm ends for everybody.
+   * @type {(item: Item, id: string) => void}
+   */
+  accept(item, id) {
+    if (item.accept.textContent !== SURE) {
+      setText(item.accept, SURE);
+      setTimeout(() => setText(item.accept, ACCEPT), SURE_MS);
+      return;
+    }
+    setText(item.accept, ACCEPT);
+    void this.app.accept(id);
   }
 
   /** @type {(item: Item, row: AlarmRow, now: number) => void} */
@@ -119,8 +138,11 @@ export class AlarmList {
       item.ack.title = ack ? `${ack.by || 'someone'}, ${clock(ack.t)}; press to take back` : '';
       item.about.hidden = !chosen;
     }
+    // of the moment before now that the slider shows nothing can be accepted
+    item.accept.hidden = this.app.shownTime() !== undefined || !this.app.alarms.acceptable(event);
     setText(item.who, who);
     setText(item.kind, event.kind.replaceAll('_', ' '));
+    item.accept.setAttribute('aria-label', `Accept the position as true and end the alarm: ${who}`);
     item.ack.setAttribute('aria-label', `${ack ? 'Acknowledged' : 'Acknowledge'}: ${event.kind} ${who}`);
     item.open.setAttribute('aria-label', `${severity} ${event.kind} ${who}, ${state}`);
     const story = state === 'cleared' ? summary(event) : alarm.say;
@@ -141,10 +163,9 @@ export class AlarmList {
  * What is left to say of an alarm that is over.
  * @type {(event: AlarmEvent) => string}
  */
-function summary({ evidence, diagnosis, t, t_raised }) {
+function summary({ evidence, diagnosis, ended, t, t_raised }) {
   const cause = diagnosis ? `${diagnosis.type.replaceAll('_', ' ')} at ${diagnosis.location}` : (evidence.causes ?? []).join(', ').replaceAll('_', ' ');
-  const why = evidence.cleared_by && evidence.cleared_by !== 'evidence' ? `|${evidence.cleared_by.replaceAll('_', ' ')}` : '';
-  return `lasted ${span(t - t_raised)}${cause ? `|${cause}` : ''}${why}`;
+  return `lasted ${span(t - t_raised)}${cause ? `|${cause}` : ''}${ended ? `|${ended.replaceAll('_', ' ')}` : ''}`;
 }
 
 /**

@@ -56,6 +56,8 @@ export class Alarms {
     /** @type {Map<string, Alarm>} */
     this.all = new Map();
     this.version = 0;
+    /** @type {Record<string, string[]>} causes that last until a person accepts them, by the alarm's kind */
+    this.accepts = {};
     /** @type {{ version: number, t: number | undefined, rows: AlarmRow[] } | null} */
     this.listed = null;
   }
@@ -64,7 +66,8 @@ export class Alarms {
    * Take the whole list; the history of alarms that go on is kept.
    * @type {(message: AlarmsMessage) => void}
    */
-  reset({ alarms, acknowledged, say }) {
+  reset({ alarms, acknowledged, say, accepts }) {
+    this.accepts = accepts;
     const before = this.all;
     this.all = new Map();
     for (const event of alarms) {
@@ -96,6 +99,14 @@ export class Alarms {
     this.all.set(alarm.id, alarm);
     this.forget();
     return alarm;
+  }
+
+  /**
+   * Whether the alarm is about a state that lasts until a person accepts it.
+   * @type {(event: AlarmEvent) => boolean}
+   */
+  acceptable({ kind, evidence, state }) {
+    return state !== 'cleared' && (this.accepts[kind] ?? []).some((cause) => evidence.causes?.includes(cause));
   }
 
   forget() {

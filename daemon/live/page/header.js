@@ -23,9 +23,10 @@ export class Header {
   /** @type {(picture: Picture) => void} */
   take(picture) {
     this.heard = performance.now();
-    const { figures, vehicles, state, warnings } = picture;
+    const { figures, vehicles, state, warnings, unwatched } = picture;
     if (state.length) this.state('waiting', state[0]);
     else if (warnings.length) this.state('warned', warnings[0]);
+    else if (unwatched) this.state('warned', `${unwatched.toLocaleString('en')} not watched, see the alarms`);
     else this.state('live', 'live');
     this.rates.push(figures.messages_per_s);
     if (this.rates.length > SPARK) this.rates.shift();

@@ -14,7 +14,7 @@ import { onTheme } from './palette.js';
 import { StreamClock, Timeline } from './timeline.js';
 import { clock, known } from './units.js';
 import { VehiclePane } from './vehicle.js';
-import { acknowledge, decode, Wire } from './wire.js';
+import { accept, acknowledge, decode, Wire } from './wire.js';
 
 const LIST_MS = 250;
 
@@ -210,8 +210,8 @@ export class App {
       this.follow(false);
       this.map.goTo(alarm.event.subjects);
       const { kind, subjects } = alarm.event;
-      // a place is no vehicle, everything else is about one, whether it has been drawn yet or not
-      this.select(kind === 'gnss_interference' ? null : subjects.find((name) => this.fleet.slots.has(name)) ?? subjects[0]);
+      // a place or a part of Watchkeeper is no vehicle, everything else is about one, whether it has been drawn yet or not
+      this.select(kind === 'gnss_interference' || (kind === 'watch' && subjects.length > 1) ? null : subjects.find((name) => this.fleet.slots.has(name)) ?? subjects[0]);
     }
     this.list.render();
     this.map.stale = true;
@@ -245,6 +245,12 @@ export class App {
     const on = !alarm.ack;
     const done = await acknowledge(id, on).catch(() => false);
     setText(by('say'), done ? (on ? 'acknowledged' : 'acknowledgement taken back') : 'the daemon did not take it');
+  }
+
+  /** @type {(id: string) => Promise<void>} */
+  async accept(id) {
+    const refused = await accept(id).catch(() => 'the daemon did not take it');
+    setText(by('say'), refused || 'accepted: the alarm has ended');
   }
 
   /** @type {(on: boolean) => void} */

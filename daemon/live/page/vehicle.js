@@ -114,7 +114,7 @@ export class VehiclePane {
 
   /** @type {(detail: KnownVehicle) => HTMLElement[]} */
   inside(detail) {
-    const parts = [];
+    const parts = [this.coverage(detail.coverage)];
     const judged = detail.scores.find(({ kind }) => kind === 'gps_imu');
     if (judged?.numbers) {
       const limit = judged.threshold ?? NaN;
@@ -131,6 +131,19 @@ export class VehiclePane {
     }
     if (detail.link) parts.push(this.link(detail.link));
     return parts;
+  }
+
+  /**
+   * Who watches it, and who does not and why: silence means that all is well only where somebody looks.
+   * @type {(coverage: Coverage) => HTMLElement}
+   */
+  coverage({ watched, partly, not_watched }) {
+    const by_whom = Object.keys(watched).map((name) => name.replaceAll('_', ' ')).join(', ');
+    const blind = not_watched.map(({ detector, say }) => el('li.over', {}, `not by ${detector.replaceAll('_', ' ')}: ${say}`));
+    const halves = partly.map(({ detector, say }) => el('li', {}, `partly by ${detector.replaceAll('_', ' ')}: ${say}`));
+    const nobody = partly.length ? 'in part only' : 'by nobody';
+    return el('section.card', {}, el('h3', {}, 'Watched', el('span', {}, by_whom || nobody)),
+      blind.length || halves.length ? el('ul.blind', {}, ...blind, ...halves) : null);
   }
 
   /** @type {(stream: Stream) => HTMLElement} */

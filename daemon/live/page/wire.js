@@ -82,10 +82,23 @@ export class Wire {
  * @type {(id: string, on: boolean) => Promise<boolean>}
  */
 export async function acknowledge(id, on) {
-  const answer = await fetch(`/alarms/${encodeURIComponent(id)}/acknowledge`, {
+  return (await post(id, 'acknowledge', { on })).ok;
+}
+
+/**
+ * Take the lasting state that an alarm is about as normal. Resolves to '' when the daemon has it, else to why not.
+ * @type {(id: string) => Promise<string>}
+ */
+export async function accept(id) {
+  const answer = await post(id, 'accept', {});
+  return answer.ok ? '' : (await answer.text()).trim() || 'the daemon did not take it';
+}
+
+/** @type {(id: string, what: string, body: object) => Promise<Response>} */
+function post(id, what, body) {
+  return fetch(`/alarms/${encodeURIComponent(id)}/${what}`, {
     method: 'POST',
     headers: { 'Content-Type': 'application/json' },
-    body: JSON.stringify({ on }),
+    body: JSON.stringify(body),
   });
-  return answer.ok;
 }

@@ -87,7 +87,8 @@ def test_labels_stay_the_same_whatever_arrives(app: App) -> None:
     assert found.keys() == before
     drops = sum(v for (name, _), v in found.items() if name == "watchkeeper_drops_total")
     samples = sum(v for (name, _), v in found.items() if name == "watchkeeper_samples_total")
-    assert drops + samples == 2001
+    # those that may be of another time wait for the next one to decide
+    assert drops + samples + len(app.pipeline.clock.held) == 2001
     assert found["watchkeeper_vehicles", ()] == 10
     assert found["watchkeeper_messages_total", ()] == 2001
 

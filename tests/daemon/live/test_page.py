@@ -202,8 +202,9 @@ def test_a_lost_connection_is_said_and_mended(screen: Any, listener: Any) -> Non
 
 
 def test_axe_finds_nothing_in_any_pane_theme_or_size(screen: Any, listener: Any) -> None:
-    listener.fixes("uav", 1000, 1002)
-    listener.aircraft(1000, 1012)
+    listener.aircraft(1000, 1002)
+    listener.fixes("uav", 1001, 1002)
+    listener.aircraft(1003, 1012)
     for theme in ("dark", "light"):
         for size in (DESKTOP, PHONE):
             check_with_axe(screen(theme, size))

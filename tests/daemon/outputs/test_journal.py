@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import threading
 from pathlib import Path
@@ -9,28 +10,33 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from journal_lines import journal_lines
+from made_events import event
 from waiting import PATIENCE_S
 
 from watchkeeper.daemon.outputs.journal import Journal
-from watchkeeper.detectors.alarms.events import CLEARED, RAISED, UPDATED, AlarmEvent, alarm_id, encode_event
-
-
-def event(subject: str, state: str, t: float, *, t_onset: float = 0.0, kind: str = "silence") -> AlarmEvent:
-    return AlarmEvent(
-        id=alarm_id(kind, (subject,), t_onset), kind=kind, state=state, severity="caution", subjects=(subject,),
-        t=t, t_onset=t_onset, t_raised=t_onset, t_cleared=t if state == CLEARED else None,
-        score=2.0, threshold=1.0, evidence={"silence_s": t},
-    )  # fmt: skip
+from watchkeeper.detectors.alarms.events import CLEARED, RAISED, UPDATED, AlarmEvent, encode_event
 
 
 def open_journal(path: Path, **options: object) -> Journal:
     return Journal(path, **{"fsync": False, **options})  # type: ignore[arg-type]
 
 
-def test_a_line_is_exactly_the_published_bytes(tmp_path: Path) -> None:
+def write(path: Path, events: list[AlarmEvent]) -> bytes:
+    """What a journal with these events is on disk."""
+    journal = open_journal(path)
+    journal.append(events)
+    journal.close()
+    return journal.path.read_bytes()
+
+
+def test_a_line_is_the_published_object_with_its_number_and_checksum(tmp_path: Path) -> None:
     events = [event("a", RAISED, 1.0), event("a", CLEARED, 9.0)]
-    open_journal(tmp_path, fsync=True).append(events)
-    assert (tmp_path / "journal.jsonl").read_bytes() == b"".join(encode_event(e) + b"\n" for e in events)
+    write(tmp_path, events)
+    assert journal_lines(tmp_path / "journal.jsonl") == [encode_event(e) for e in events]
+    objects = [json.loads(line) for line in (tmp_path / "journal.jsonl").read_text().splitlines()]
+    assert [(o["subjects"], o["seq"], len(o["crc"])) for o in objects] == [(["a"], 1, 8), (["a"], 2, 8)]
+    assert {p.stat().st_mode & 0o777 for p in tmp_path.iterdir()} == {0o600}
 
 
 def test_the_last_event_of_each_alarm_that_is_not_cleared_is_active(tmp_path: Path) -> None:
@@ -47,14 +53,16 @@ def test_a_journal_cut_anywhere_gives_every_whole_line_and_goes_on(
 ) -> None:
     path = tmp_path_factory.mktemp("cut")
     events = [event(str(i), RAISED, float(i)) for i in range(data.draw(st.integers(0, 6)))]
-    whole = b"".join(encode_event(e) + b"\n" for e in events)
+    whole = write(path, events)
     torn = whole[: min(cut, len(whole))]
     (path / "journal.jsonl").write_bytes(torn)
 
     journal = open_journal(path)
-    survivors = events[: torn.count(b"\n")]
+    # a line may lack its newline only
+    survivors = events[: (torn + b"\n").count(b'"}\n')]
     assert journal.past.active == survivors
-    assert journal.torn == (0 if torn.endswith(b"\n") or not torn else 1)
+    # the record of the last number tells what the rest of the file does not
+    assert bool(journal.past.notes) == (len(torn) < len(whole))
 
     more = event("more", RAISED, 99.0)
     journal.append([more])
@@ -62,12 +70,51 @@ def test_a_journal_cut_anywhere_gives_every_whole_line_and_goes_on(
     assert open_journal(path).past.active == [*survivors, more]
 
 
-def test_damaged_lines_are_skipped_and_counted(tmp_path: Path) -> None:
-    good = encode_event(event("a", RAISED, 1.0))
-    (tmp_path / "journal.jsonl").write_bytes(b"\0\0\0\n" + good + b"\n" + b'{"id": 3}\n' + b"\xff\n")
+def test_damaged_lines_are_set_aside_counted_and_named_once(tmp_path: Path) -> None:
+    lines = write(tmp_path, [event("a", RAISED, 1.0), event("b", RAISED, 1.0), event("a", CLEARED, 2.0)]).splitlines()
+    spoilt = lines[2].replace(b"cleared", b"cleareD")
+    (tmp_path / "journal.jsonl").write_bytes(b"\n".join([lines[0], b"\xff\xfe", lines[1], spoilt]) + b"\n")
     journal = open_journal(tmp_path)
-    assert [e.subjects for e in journal.past.active] == [("a",)]
-    assert journal.damaged == 3
+    assert [e.subjects for e in journal.past.active] == [("a",), ("b",)]
+    a = event("a", RAISED, 1.0)
+    assert journal.past.notes == [
+        "line 2 is damaged", f"line 4 is damaged: alarm {a.id} may have ended there"
+    ]  # fmt: skip
+    # only its own alarm is in doubt
+    assert [bool(journal.past.doubts(e)) for e in journal.past.active] == [True, False]
+    assert (tmp_path / "journal.damaged").read_bytes() == b"\xff\xfe\n" + spoilt + b"\n"
+    journal.close()
+    again = open_journal(tmp_path)
+    assert (again.past.notes, again.past.active) == ([], journal.past.active)
+
+
+def test_a_journal_of_an_earlier_version_is_read_and_written_again(tmp_path: Path) -> None:
+    events = [event("a", RAISED, 1.0), event("b", RAISED, 1.0), event("a", CLEARED, 2.0), event("b", CLEARED, 3.0)]
+    lines = [encode_event(e) + b"\n" for e in events]
+    path = tmp_path / "journal.jsonl"
+    path.write_bytes(b"".join(lines) + b"\xff\n" + lines[0][:-1])
+    sent = len(b"".join(lines[:3]))
+    (tmp_path / "journal.sent").write_text(f"{path.stat().st_ino:020d} {sent:020d}\n" * 2)
+    journal = open_journal(tmp_path)
+    assert [e for _, e in journal.past.unsent] == [event("b", CLEARED, 3.0)]
+    assert journal.past.active == []
+    assert (journal.past.torn, journal.past.notes) == (1, ["line 5 is damaged"])
+    journal.append([event("c", RAISED, 9.0)])
+    journal.close()
+    assert all(b',"crc":"' in line for line in path.read_bytes().splitlines())
+    again = open_journal(tmp_path)
+    assert (again.past.active, again.past.notes) == ([event("c", RAISED, 9.0)], [])
+
+
+@pytest.mark.parametrize("lost", ["journal.jsonl", "journal.sent"])
+def test_a_file_that_is_gone_is_noticed(tmp_path: Path, lost: str) -> None:
+    write(tmp_path, [event("a", RAISED, 1.0), event("a", CLEARED, 2.0)])
+    (tmp_path / lost).unlink()
+    journal = open_journal(tmp_path)
+    assert journal.past.notes
+    # an end that may not be confirmed is sent again
+    assert len(journal.past.unsent) == (lost == "journal.sent")
+    assert journal.number == 2
 
 
 def test_an_end_that_the_broker_never_confirmed_is_sent_again_and_a_confirmed_one_is_not(tmp_path: Path) -> None:
@@ -84,18 +131,63 @@ def test_an_end_that_the_broker_never_confirmed_is_sent_again_and_a_confirmed_on
     assert last == confirmed + 1
 
 
+def test_a_raise_that_the_broker_never_confirmed_is_sent_again_as_a_raise(tmp_path: Path) -> None:
+    journal = open_journal(tmp_path)
+    confirmed = journal.append([event("a", RAISED, 1.0)])
+    journal.append(
+        [event("b", RAISED, 1.0), event("a", UPDATED, 2.0), event("b", UPDATED, 2.0), event("c", RAISED, 3.0)]
+    )
+    journal.append([event("c", CLEARED, 4.0)])
+    journal.confirm(confirmed)
+    unsent = [event("b", RAISED, 1.0), event("c", RAISED, 3.0), event("c", CLEARED, 4.0)]
+    assert [e for _, e in open_journal(tmp_path).past.unsent] == unsent
+    # without a record of what was confirmed, nobody is called to an old alarm
+    (tmp_path / "journal.sent").unlink()
+    assert [e for _, e in open_journal(tmp_path).past.unsent] == unsent[2:]
+
+
+def test_a_rotation_keeps_a_raise_that_is_not_confirmed(tmp_path: Path) -> None:
+    journal = Journal(tmp_path, fsync=False, max_bytes=2000)
+    journal.append([event("a", RAISED, 1.0)])
+    for t in range(2, 30):
+        journal.append([event("a", UPDATED, float(t))])
+    assert journal.rotations
+    assert [e for _, e in open_journal(tmp_path).past.unsent] == [event("a", RAISED, 1.0)]
+
+
+def test_an_event_goes_to_the_file_that_is_there_now_not_to_one_that_was_replaced(tmp_path: Path) -> None:
+    for name in ("other", "place"):
+        (tmp_path / name).mkdir()
+    other = open_journal(tmp_path / "other")
+    other.append([event("old", RAISED, 1.0)])
+    other.close()
+    journal = open_journal(tmp_path / "place")
+    journal.append([event("a", RAISED, 1.0)])
+    # as when a disk is mounted over the directory
+    (tmp_path / "place").rename(tmp_path / "hidden")
+    (tmp_path / "other").rename(tmp_path / "place")
+    # a confirmation meanwhile is not noted next to a journal that it is not about
+    journal.confirm(1)
+    assert open_journal(tmp_path / "place").past.notes == []
+    ends = journal.put(journal.take([event("b", RAISED, 2.0)]))
+    assert [(e.subjects, e.ended) for e in ends] == [(("old",), "not_resumed")]
+    past = open_journal(tmp_path / "place").past
+    assert past.notes == []
+    assert {e.subjects for e in past.active} >= {("a",), ("b",)}
+
+
 def test_rotation_keeps_what_matters_and_the_disk_bounded(tmp_path: Path) -> None:
     limit = 20_000
     journal = open_journal(tmp_path, max_bytes=limit)
     journal.append([event("long", RAISED, 0.0)])
     unsent = journal.append([event("late", RAISED, 0.0), event("late", CLEARED, 1.0)])
-    for i in range(1000):
+    for i in range(2000):
         last = journal.append([event(str(i), RAISED, float(i)), event(str(i), CLEARED, i + 1.0)])
         journal.confirm(min(last, unsent - 1))
     assert journal.rotations > 5
     total = sum(f.stat().st_size for f in tmp_path.glob("journal*.jsonl"))
-    # nothing was confirmed, so every end is carried along; the file grows by doubling, not by rotation
-    assert total < 4 * 1000 * 300
+    # nothing was confirmed, so every raise and end is carried along; the file grows by doubling, not by rotation
+    assert total < 4 * 2000 * 300
     journal.confirm(last)
     for i in range(1000):
         journal.confirm(journal.append([event(str(i), RAISED, float(i)), event(str(i), CLEARED, i + 1.0)]))
@@ -105,13 +197,15 @@ def test_rotation_keeps_what_matters_and_the_disk_bounded(tmp_path: Path) -> Non
 
 
 def test_rotation_with_everything_confirmed_holds_the_limit(tmp_path: Path) -> None:
-    limit = 20_000
+    limit = 100_000
     journal = open_journal(tmp_path, max_bytes=limit)
     journal.append([event("long", RAISED, 0.0)])
     for i in range(2000):
         journal.confirm(journal.append([event(str(i), RAISED, float(i)), event(str(i), CLEARED, i + 1.0)]))
     assert journal.rotations > 10
     assert sum(f.stat().st_size for f in tmp_path.glob("journal*.jsonl")) < 2 * limit + 2000
+    # ends of the last minute go along, so that after a crash nothing is raised again
+    assert len(open_journal(tmp_path).past.ended) >= 60
     assert open_journal(tmp_path).past.active == [event("long", RAISED, 0.0)]
 
 
@@ -122,7 +216,8 @@ def test_an_unconfirmed_end_survives_a_rotation_and_a_crash(tmp_path: Path) -> N
     journal.append([event("b", RAISED, 2.0)] * 4)
     journal.append([event("b", UPDATED, 3.0)])
     assert journal.rotations == 1
-    assert [e for _, e in open_journal(tmp_path).past.unsent] == [event("a", CLEARED, 1.0)]
+    unsent = [event("a", RAISED, 0.0), event("a", CLEARED, 1.0), *[event("b", RAISED, 2.0)] * 4]
+    assert [e for _, e in open_journal(tmp_path).past.unsent] == unsent
     journal.confirm(number + 5)
     assert open_journal(tmp_path).past.unsent == []
 
@@ -131,7 +226,7 @@ def test_an_unconfirmed_end_survives_a_rotation_and_a_crash(tmp_path: Path) -> N
 def test_a_crash_in_the_middle_of_a_rotation_loses_nothing(
     tmp_path: Path, step: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    journal = open_journal(tmp_path, max_bytes=500)
+    journal = open_journal(tmp_path, max_bytes=650)
     journal.append([event("a", RAISED, 0.0), event("b", RAISED, 0.0)])
     journal.append([event("a", CLEARED, 1.0)])
 
@@ -150,7 +245,8 @@ def test_a_crash_in_the_middle_of_a_rotation_loses_nothing(
     monkeypatch.undo()
     again = open_journal(tmp_path)
     assert again.past.active == [event("b", RAISED, 0.0)]
-    assert [e for _, e in again.past.unsent] == [event("a", CLEARED, 1.0)]
+    unsent = [event("a", RAISED, 0.0), event("b", RAISED, 0.0), event("a", CLEARED, 1.0)]
+    assert [e for _, e in again.past.unsent] == unsent
 
 
 def test_a_full_disk_is_counted_and_what_it_did_not_take_is_written_when_it_does(
@@ -230,7 +326,7 @@ def test_a_sync_that_outlasts_a_rotation_is_followed_by_one_of_the_new_file(
 ) -> None:
     disk = SlowDisk(monkeypatch)
     journal = open_journal(tmp_path, fsync=True, max_bytes=400)
-    for i in range(3):
+    for i in range(4):
         journal.append([event(str(i), RAISED, float(i))])
     assert journal.rotations == 1
     disk.go.set()

@@ -10,14 +10,15 @@ from typing import Any
 
 import msgspec
 import pytest
+from journal_lines import journal_lines
 
 from watchkeeper.config.outputs import Webhook
 from watchkeeper.config.schema import DEFAULT
 from watchkeeper.daemon.app import App
 from watchkeeper.daemon.demo.broker import free_port
-from watchkeeper.daemon.outputs import journal as journal_file
+from watchkeeper.daemon.outputs import journal_file
 from watchkeeper.daemon.outputs.base import SinkError, idle
-from watchkeeper.daemon.outputs.fence import Fenced
+from watchkeeper.daemon.outputs.fence import Fenced, fenced
 from watchkeeper.daemon.outputs.journal import Journal
 from watchkeeper.daemon.outputs.journal_sink import JournalSink
 from watchkeeper.daemon.outputs.router import AlarmRouter
@@ -44,7 +45,7 @@ class Witness:
 
     def put(self, event: AlarmEvent) -> None:
         if self._journal is not None:
-            assert encode_event(event) in self._journal.read_bytes().splitlines()
+            assert encode_event(event) in journal_lines(self._journal)
         self.seen.append(event)
         self.delivered += 1
 
@@ -163,7 +164,7 @@ def test_a_receiver_that_is_away_is_a_warning_and_a_full_disk_a_reason(
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as disk:
-        disk.setattr(journal_file, "_write", full)
+        disk.setattr(journal_file, "write_all", full)
         listener.fixes("quiet busy", 116, 120)
         # people hear of it all the same
         wait_for(lambda: listener.alarms("cleared"))
@@ -171,3 +172,32 @@ def test_a_receiver_that_is_away_is_a_warning_and_a_full_disk_a_reason(
         assert json.loads(app.get("/readyz")[1])["reasons"] == ["journal not written: No space left on device"]
         assert 'watchkeeper_sink_healthy{sink="journal"} 0.0' in app.get("/metrics")[1]
     wait_for(app.ready)
+
+
+class BrokenConfirming(Broken):
+    """Ours, and wrong: the sink that confirms to the journal raises."""
+
+    def put_recorded(self, event: AlarmEvent, number: int, arrived_s: float | None) -> None:
+        raise ZeroDivisionError("a mistake of ours")
+
+
+def test_a_mistake_in_the_confirming_sink_or_the_journals_task_reaches_nobody_else(tmp_path: Path) -> None:
+    async def play() -> None:
+        first = JournalSink(Journal(tmp_path, fsync=False))
+        witness, broken = Witness(tmp_path / "journal.jsonl"), fenced(BrokenConfirming())
+        router = AlarmRouter(first, [broken, fenced(witness)])
+        tasks = [asyncio.create_task(sink.run()) for sink in router.tasks]
+        await asyncio.sleep(0)
+        events = list(lives())
+        router.submit(events, None)
+        await first.flush()
+        assert [encode_event(e) for e in witness.seen] == [encode_event(e) for e in events]
+        assert broken.dropped == len(events)
+        assert any("put raised ZeroDivisionError: a mistake of ours" in words for words in router.warnings())
+        assert not any(task.done() for task in tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        first.close()
+
+    asyncio.run(play())

@@ -6,6 +6,8 @@ import asyncio
 import hashlib
 import hmac
 import json
+import os
+import shutil
 import signal
 import socket
 from collections.abc import AsyncIterator, Callable
@@ -22,6 +24,7 @@ from watchkeeper.config.outputs import Webhook
 from watchkeeper.daemon.app import App
 from watchkeeper.daemon.outputs.delivered import SPARE_LINES, Delivered
 from watchkeeper.daemon.outputs.webhook import WebhookSink
+from watchkeeper.daemon.state.folder import StateFolder
 from watchkeeper.detectors.alarms.events import AlarmEvent, encode_event
 
 from where import DOCS
@@ -257,13 +260,66 @@ def test_only_what_is_asked_for_is_sent_and_memory_does_not_grow(sending: Any) -
 def test_what_was_told_survives_and_the_file_stays_small(tmp_path: Path) -> None:
     path = tmp_path / "x.told"
     told = Delivered(path)
-    told.note("kept", active=True)
-    for i in range(SPARE_LINES):
-        told.note(f"{i}", active=True)
-        told.note(f"{i}", active=False)
-    assert len(path.read_text().splitlines()) <= SPARE_LINES + 1
-    path.write_text(path.read_text() + "+torn")
-    assert Delivered(path).ids == {"kept", "torn"}
+    told.note(event("kept"))
+    for i in range(SPARE_LINES // 2 + 10):
+        told.note(event(f"{i}"))
+        told.note(event(f"{i}", "cleared"))
+    assert len(path.read_text().splitlines()) <= SPARE_LINES + 3
+    with path.open("a") as file:
+        file.write('{"id":"torn')
+    again = Delivered(path)
+    assert (list(again.ids), again.unsure) == (["kept"], True)
+    assert not Delivered(path).unsure
+
+
+def test_a_list_of_an_earlier_version_is_taken_over(tmp_path: Path) -> None:
+    path = tmp_path / "webhook-pager.told"
+    stays, ends = event("57a5"), event("e4d5")
+    path.write_text(f"+{stays.id}\n+{ends.id}\n+0123456789abcdef\n+aa\n-aa\n")
+    sink = WebhookSink(settings("http://127.0.0.1:1/", name="pager"), tmp_path)
+    sink.catch_up([stays], [event("e4d5", "cleared", 2.0)])
+    assert sink.waiting == 1
+    again = Delivered(path)
+    assert (list(again.ids), again.unsure) == ([stays.id], False)
+
+
+def test_with_a_damaged_list_ends_are_told_again_and_the_damage_is_said(tmp_path: Path) -> None:
+    state = StateFolder(tmp_path)
+    path = tmp_path / "webhook-pager.told"
+    told = Delivered(path)
+    for one in (event("ended"), event("told"), event("told", "cleared", 1.0), event("lost"), event("stays")):
+        told.note(one)
+    path.write_bytes(path.read_bytes().replace(b'"ended"', b'"enDed"', 1))
+    sink = WebhookSink(settings("http://127.0.0.1:1/", name="pager"), tmp_path, state=state)
+    sink.catch_up([event("stays")], [event("ended", "cleared", 2.0), event("told", "cleared", 1.0)])
+    waiting = [sink._outbox.take().event for _ in range(sink.waiting)]
+    # of "lost" the journal knows nothing: nobody else would end it
+    assert sorted((e.id, e.state, e.ended) for e in waiting) == [
+        ("ended", "cleared", None), ("lost", "cleared", "not_known")
+    ]  # fmt: skip
+    assert state.warnings() == [f"{path.name} is damaged: its receiver may be told something a second time"]
+
+
+def test_a_list_that_was_deleted_or_could_not_be_written_is_written_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    state = StateFolder(tmp_path / "state")
+    told = Delivered(state.path / "x.told", state)
+    told.note(event("a"))
+    shutil.rmtree(state.path)
+    state.check()
+    assert list(Delivered(state.path / "x.told").ids) == ["a"]
+
+    def full(*_: object) -> int:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as disk:
+        disk.setattr(os, "write", full)
+        told.note(event("b"))
+        assert state.warnings() == ["x.told not written: No space left on device"]
+    told.note(event("c"))
+    assert state.warnings() == []
+    assert len(Delivered(state.path / "x.told").ids) == 3
 
 
 # two drones for eleven seconds, one of them for twenty, both for thirty

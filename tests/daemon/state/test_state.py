@@ -1,7 +1,9 @@
-"""Snapshots and the state directory's lock: what is saved comes back, what is broken is refused and nothing worse."""
+"""Snapshots: what is saved comes back, what is broken is refused and nothing worse."""
 
 from __future__ import annotations
 
+import os
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +19,9 @@ from watchkeeper.daemon.state.snapshot import (
     ARRAY,
     SnapshotError,
     StateEncoder,
-    StateError,
-    StateLock,
     decode_state,
     fingerprint,
+    previous,
     read_snapshot,
     write_snapshot,
 )
@@ -82,14 +83,15 @@ def test_one_encoder_serves_large_and_small_states() -> None:
 @pytest.fixture
 def snapshot(tmp_path: Path) -> Path:
     path = tmp_path / "snapshot.msgpack"
-    write_snapshot(path, StateEncoder().encode({"x": np.arange(5), "alarms": []}), "mark")
+    write_snapshot(path, StateEncoder().encode({"x": np.arange(5), "alarms": []}), "mark", 12)
     return path
 
 
 def test_a_snapshot_is_found_whole_and_none_is_none(snapshot: Path, tmp_path: Path) -> None:
-    state = read_snapshot(snapshot, "mark")
-    assert state is not None
-    assert state["x"].tolist() == [0, 1, 2, 3, 4]
+    found = read_snapshot(snapshot, "mark")
+    assert found is not None
+    state, journal = found
+    assert (state["x"].tolist(), journal) == ([0, 1, 2, 3, 4], 12)
     assert read_snapshot(tmp_path / "other", "mark") is None
     assert [f.name for f in tmp_path.iterdir()] == ["snapshot.msgpack"]
 
@@ -103,6 +105,50 @@ def test_every_damaged_byte_and_every_cut_is_noticed(snapshot: Path) -> None:
         snapshot.write_bytes(whole[:i])
         with pytest.raises(SnapshotError):
             read_snapshot(snapshot, "mark")
+
+
+def test_the_snapshot_before_the_newest_stays(snapshot: Path) -> None:
+    write_snapshot(snapshot, StateEncoder().encode({"x": np.arange(3), "alarms": []}), "mark", 13)
+    kept = [read_snapshot(path, "mark") for path in (snapshot, previous(snapshot))]
+    assert [found and found[1] for found in kept] == [13, 12]
+
+
+def test_a_snapshot_of_an_earlier_version_is_named_as_such(snapshot: Path) -> None:
+    snapshot.write_bytes(b'{"watchkeeper_snapshot":3,"fingerprint":"mark","bytes":1,"crc32":1}\n\x80')
+    with pytest.raises(SnapshotError, match="format 3, this version reads"):
+        read_snapshot(snapshot, "mark")
+
+
+class Trap:
+    """Runs code when it is unpickled."""
+
+    def __reduce__(self) -> tuple[Any, tuple[str]]:
+        return exec, ("import os; os.environ['WATCHKEEPER_TRAPPED'] = '1'",)
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [
+        pickle.dumps(Trap()),
+        # an array of objects, the way in which NumPy's own files carry a pickle
+        msgspec.msgpack.encode({"x": {ARRAY: ["'|O'", [1], [pickle.dumps(Trap())]]}}),
+        msgspec.msgpack.encode({"x": {ARRAY: ["__import__('os')", [1], [b"12345678"]]}}),
+        b"\x91" * 100_000,
+    ],
+    ids=["pickle", "array of objects", "code for a type", "nested"],
+)
+def test_nothing_in_a_snapshot_is_run(snapshot: Path, payload: bytes) -> None:
+    write_snapshot(snapshot, payload, "mark")
+    with pytest.raises(SnapshotError):
+        read_snapshot(snapshot, "mark")
+    assert "WATCHKEEPER_TRAPPED" not in os.environ
+
+
+def test_a_first_line_that_is_nested_too_deeply_is_damage(snapshot: Path) -> None:
+    snapshot.write_bytes(b"[" * 3000 + b"\n")
+    with pytest.raises(SnapshotError) as found:
+        read_snapshot(snapshot, "mark")
+    assert found.value.damaged
 
 
 def test_a_snapshot_of_another_shape_is_refused(snapshot: Path) -> None:
@@ -120,17 +166,3 @@ def test_the_fingerprint_follows_the_shape_of_the_state_and_not_the_thresholds()
     assert fingerprint(tuned) == fingerprint(DEFAULT)
     smaller = msgspec.structs.replace(DEFAULT, fleet=msgspec.structs.replace(DEFAULT.fleet, max_vehicles=10))
     assert fingerprint(smaller) != fingerprint(DEFAULT)
-
-
-def test_one_owner_at_a_time(tmp_path: Path) -> None:
-    lock = StateLock(tmp_path / "state")
-    with pytest.raises(StateError, match=r"in use by another daemon \(pid \d+\)"):
-        StateLock(tmp_path / "state")
-    lock.release()
-    StateLock(tmp_path / "state").release()
-
-
-def test_a_directory_that_cannot_be_made_is_named(tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-    with pytest.raises(StateError, match=r"state directory .*file/state"):
-        StateLock(tmp_path / "file" / "state")
