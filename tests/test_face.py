@@ -158,7 +158,25 @@ def test_what_a_detector_declares_to_need_is_in_its_own_scenario(name: str) -> N
 def test_two_sensors_that_never_meet_in_one_vehicle_are_not_judged() -> None:
     frame = wk.simulate("drones", seconds=20, seed=1, vehicles=2).to_frame("polars")
     alarms = wk.watch(frame.with_columns(id=pl.col("kind") + pl.col("id")))
-    assert alarms.not_judged["gps_imu"] == "too little gps and imu of one vehicle"
+    assert alarms.not_judged["gps_imu"] == (
+        "vehicles judged: 0 of 4 (no_gps 2: imuquad-1, imuwing-2; no_imu 2: gpsquad-1, gpswing-2)"
+    )
+
+
+def test_a_vehicle_whose_units_cannot_be_is_no_vehicle_without_alarms() -> None:
+    frame = wk.simulate("drones", seconds=60, seed=1, vehicles=2).to_frame("polars")
+    force = [f"imu_a{axis}" for axis in "xyz"]
+    in_g = frame.with_columns(pl.col(force) / 9.80665)
+    alarms = wk.watch(in_g)
+    said = alarms.not_judged["gps_imu"]
+    assert said.startswith("vehicles judged: 0 of 2 (units_force 2: ")
+    assert said in repr(alarms)
+    one = frame.filter(pl.col("id") == frame["id"][0])
+    both = wk.watch(pl.concat([in_g.with_columns(id=pl.col("id") + "-g"), one]))
+    assert "gps_imu" not in both.not_judged
+    assert "vehicles judged: gps_imu 1 of 3" in repr(both)
+    assert "units_force 2: " in both._repr_html_()
+    assert "too_short 1: " in repr(wk.watch(one.filter(pl.col("t") < frame["t"].min() + 15.0)))
 
 
 def test_a_notebook_shows_a_table_in_which_names_cannot_be_markup(demo: Path) -> None:

@@ -202,7 +202,7 @@ def test_without_tls_nobody_enters(secured: Secured) -> None:
         stranger.connect("localhost", secured.port)
 
 
-@pytest.mark.parametrize("transport", ["aiomqtt", "gmqtt"])
+@pytest.mark.parametrize("transport", ["mqtt5", "aiomqtt"])
 def test_our_own_transports_enter_and_hear(secured: Secured, client: Callable[..., Client], transport: Any) -> None:
     async def scene() -> None:
         heard: list[str] = []

@@ -5,6 +5,7 @@ The score is the distance from the centre over the radius (or, with `keep = "out
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -101,6 +102,10 @@ class Geofence:
                 numbers={"distance_nm": distance_nm, "beyond_nm": np.maximum(beyond_nm, 0.0)},
             )
         ]
+
+    def quiet_until(self, t: float) -> float:  # noqa: ARG002
+        """Without reports there is nothing to say."""
+        return math.inf
 
     def forget(self, slots: I4) -> None:
         """Nothing is remembered of anybody."""
