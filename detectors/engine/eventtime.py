@@ -224,9 +224,13 @@ class EventClock:
         last_t = t + max(self._rules.tolerance_s, float(now["reach_s"]))
         let_in = [held for held in self.held if now["t"] < held.t <= last_t]
         rest = [held for held in self.held if not now["t"] < held.t <= last_t]
-        # one sender against another: nothing of the other is given up yet
-        undecided = [] if now["confirmed"] else [held for held in rest if held.name != name]
-        self.held = [held for held in rest if held.name == name or now["confirmed"]]
+        # one sender against another, or against one that comes back: nothing of the other is given up yet
+        if not now["confirmed"]:
+            others = {held.name for held in rest} - {name}
+        else:
+            others = {self._table.name_of(int(now["doubt"]) - 1)} - {name} if now["doubt"] else set()
+        undecided = [held for held in rest if held.name in others]
+        self.held = [held for held in rest if held.name not in others]
         self.give_up(drop)
         self._let_in(i, let_in, verdict, move=False)
         self.held, now["resumed"] = undecided, True
@@ -267,6 +271,10 @@ class EventClock:
             sender["strays"] = 0.0
             if move:
                 now["t"] = max(now["t"], sample.t)
+            elif sample.t > now["leader_t"] > -np.inf:
+                via = int(sender["via"]) - 1
+                voter = -1 - via if now["gateways_vote"] and via >= 0 else number + 1
+                now["leader"], now["leader_voter"], now["leader_t"], now["compared"] = number + 1, voter, sample.t, 0
         if move or now["confirmed"]:
             rules_of.new_run(now)
         if not move:

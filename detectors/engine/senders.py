@@ -54,6 +54,9 @@ UNTAKEN_S = 4.0
 AHEAD_N = 2
 # Samples of several senders are in order if none is older than the one before by more than this.
 ORDERED_S = 1.0
+# A sender that was heard alone for this many reports of the fleet, at least so many seconds, may be right about the time:
+# others that come back then have a backlog. So many further samples of its own are waited for that to show.
+ALONE_REPORTS, ALONE_LEAST_S, DOUBT_N = 2.0, 2.0, 3
 # What is left of a usual number of strays in a row after each sample on the line.
 ROW_FADE = 0.999
 # Steps of a sender that are no longer than this many of its intervals go on from each other.
@@ -174,6 +177,15 @@ class Now:
     compared_s: float
     line: int
     """Number, counted from 1, of the last sender on the line."""
+    # the sender that was heard last, from 1, and its times since nobody else was heard: the first and the last
+    solo: int
+    solo_t: float
+    solo_last_t: float
+    # the sender that was heard alone until another came back, how many more of its samples others may be behind, and
+    # its time
+    doubt: int
+    doubt_n: int
+    doubt_t: float
     confirmed: bool
     """Whether a second sender agrees with this time."""
     gateways_vote: bool
@@ -219,6 +231,7 @@ def admit(
         own_t[i] = x
         lead = x - now.t
         if lead > reach_s(sender, now, rules):
+            heard(who[i] + 1, x, sender, now, rules)
             return i, STRAY
         if int(np.ceil(x / rules.tick_s)) <= now.closed:
             if lead < -DEEP_S or not (now.confirmed or now.line == who[i] + 1):
@@ -231,6 +244,8 @@ def admit(
             codes[i] = REFUSED
             _calm(sender)
             continue
+        if not now.resumed:
+            heard(who[i] + 1, x, sender, now, rules)
         now.confirmed = now.confirmed or now.line not in (0, who[i] + 1)
         now.line = who[i] + 1
         if now.held > 0 and not now.resumed:
@@ -258,6 +273,22 @@ def admit(
 
 
 @njit(cache=True)
+def heard(number: int, x: float, sender: Any, now: Any, rules: Rules) -> None:
+    """A sender speaks, with time x: note who has spoken alone, and whether that is over."""
+    if now.doubt == number:
+        now.doubt_n -= 1
+    if now.doubt_n <= 0 or now.t >= now.doubt_t - rules.tolerance_s:
+        now.doubt = now.doubt_n = 0
+    if number == now.solo and 0.0 <= x - now.solo_last_t <= STEPS * sender.interval_s:
+        now.solo_last_t = x
+        return
+    least_s = max(ALONE_LEAST_S, ALONE_REPORTS * now.every_s) + rules.lateness_s
+    if number != now.solo and now.active > 2 and now.solo_last_t - now.solo_t >= least_s and now.doubt == 0:
+        now.doubt, now.doubt_n, now.doubt_t = now.solo, DOUBT_N, now.solo_last_t
+    now.solo, now.solo_t, now.solo_last_t = number, x, x
+
+
+@njit(cache=True)
 def shown(x: float, number: int, voter: int, now: Any) -> float:
     """A sender has shown the time x: the newest time that two have shown, or any if there are no three to vote."""
     before_t = now.leader_t
@@ -273,7 +304,7 @@ def shown(x: float, number: int, voter: int, now: Any) -> float:
 @njit(cache=True)
 def contradicts(x: float, voter: int, senders: NDArray[Any], now: Any, rules: Rules) -> bool:
     """Compare a sample with the newest time; True when the sender of that turns out to be ahead of the others."""
-    if now.active <= 2 or now.leader == 0 or voter == now.leader_voter or now.compared >= 2:
+    if now.active <= 2 or now.leader == 0 or voter == now.leader_voter or now.compared >= 2 or now.doubt:
         return False
     behind_s = now.leader_t - x
     if now.compared == 0 or voter == now.compared_voter:
@@ -350,8 +381,9 @@ def on_line(sender: Any, x: float, lead: float, via: int, now: Any) -> None:
     """Note a sample that agrees with the fleet's time."""
     if now.t == -np.inf:
         lead = 0.0
-    if sender.n == 0:
+    if not is_active(sender, now):
         now.active += 1
+    if sender.n == 0:
         sender.lead_s = lead
         if sender.since_n == 0:
             now.heard_n += 1
@@ -409,7 +441,7 @@ def stray(sender: Any, lead: float, now: Any, rules: Rules) -> bool:
         sender.unsteady = True
         name(sender, now)
         return True
-    if untaken(sender) and not sender.named:
+    if untaken(sender) and not sender.named and not now.doubt:
         name(sender, now)
         return True
     return False

@@ -83,6 +83,10 @@ class SenderTable:
         """Their names."""
         return {self._names[number] for number in np.flatnonzero(chosen).tolist()}
 
+    def name_of(self, number: int) -> str:
+        """The sender with this number."""
+        return self._names[number]
+
     def gauges(self) -> dict[str, float]:
         """Senders heard now, those that are off, and how long ticks wait."""
         named = np.count_nonzero(self.senders["named"][: self.high])
