@@ -195,6 +195,7 @@ class App:
             watched=self.watched,
             on_latency=self.metrics.latency.observe,
             posted=self.echo.posted,
+            shows=self.echo.shows,
         )
         return context if first is None else replace(context, confirm=first.confirm)
 

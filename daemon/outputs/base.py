@@ -129,6 +129,8 @@ class Context:
     """For the confirming sink: seconds from the arrival of a message to the confirmation of the event it caused."""
     posted: Callable[[str, bytes, asyncio.Future[bool]], None] = lambda _topic, _payload, _done: None
     """For the sink that publishes alarms: this is retained from now on, and must be heard back; see heard.py."""
+    shows: Callable[[str, str], bool] = lambda _topic, _alarm_id: False
+    """For the same sink: whether the broker shows this alarm on this topic from an earlier run; see echo.py."""
 
 
 S = TypeVar("S", bound=Section)

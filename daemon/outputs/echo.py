@@ -23,7 +23,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Protocol, runtime_checkable
 
 from prometheus_client.core import Metric
@@ -33,6 +33,7 @@ from watchkeeper.daemon.families import total
 from watchkeeper.daemon.logs import kv
 from watchkeeper.daemon.outputs.heard import Awaited
 from watchkeeper.daemon.outputs.status import instance_topic, status_topic
+from watchkeeper.daemon.outputs.told import TOLD, told_topic
 from watchkeeper.detectors.alarms.events import AlarmEvent
 from watchkeeper.detectors.incidents.declaration import INCIDENT
 from watchkeeper.streams.foreign.decode import ForeignError, json_decoder, msgpack_decoder
@@ -82,6 +83,15 @@ class Showing(Protocol):
         ...
 
 
+@runtime_checkable
+class Noting(Protocol):
+    """A part that leaves a note at the broker about what it has published, see told.py."""
+
+    def told(self, note: bytes, retained: Mapping[str, str]) -> None:
+        """What the note said when the connection began (empty: there is none); topics of alarms, with their ids."""
+        ...
+
+
 class Echo:
     """One connection's memory of us after the other. `received` is the transport's count of messages.
 
@@ -102,6 +112,7 @@ class Echo:
         # input may come in on topics below the prefix of our output
         self._input = f"{topics.telemetry}/" if f"{topics.telemetry}/".startswith(self.prefix) else "\0"
         self.instance = instance_topic(output, client_id)
+        self._told_topic, self._note_found = told_topic(output, client_id), b""
         self.removed = 0
         self._status = status_topic(output)
         self._places = tuple(f"{output}/{place}/" for place in ("alarm", INCIDENT, "watch"))
@@ -142,6 +153,7 @@ class Echo:
     def disconnected(self) -> None:
         """There is none any more."""
         self._greeting, self._open = b"", True
+        self._note_found = b""
         self._seen.clear()
         self._others.clear()
         self._unknown.clear()
@@ -160,8 +172,10 @@ class Echo:
         elif topic.startswith(self._places):
             if len(self._seen) < SEEN_MAX or topic in self._seen:
                 self._note(topic, payload)
+        elif topic == self._told_topic:
+            self._note_found = payload
         elif payload and topic != self.instance and len(self._others) < OTHERS_MAX:
-            self._others.add(topic.rpartition("/")[2])
+            self._others.add(topic.removesuffix(f"/{TOLD}").rpartition("/")[2])
 
     def _note(self, topic: str, payload: bytes) -> None:
         event = _event(payload) if payload else None
@@ -177,6 +191,10 @@ class Echo:
                 "others publish below our prefix: only alarms of our own journal are removed",
                 extra=kv(prefix=self.prefix, client_ids=",".join(sorted(self._others)[:5])),
             )
+        retained = {topic: event.id for topic, event in self._seen.items() if event is not None}
+        for showing in self.showing:
+            if isinstance(showing, Noting):
+                showing.told(self._note_found, retained)
         ghosts = [topic for showing in self.showing for topic in self._remove_ghosts(showing)]
         self._seen.clear()
         self._unknown_until_s = self._now() + UNKNOWN_S
@@ -192,15 +210,32 @@ class Echo:
         shown = showing.shown()
         ghosts = []
         for topic, event in self._seen.items():
-            if topic in shown or topic in self._awaited or not topic.startswith(showing.places):
+            if not topic.startswith(showing.places):
                 continue
             told = event is not None and showing.is_over(event.id)
-            if told or (event is None and not self._others):
+            if topic in shown or topic in self._awaited:
+                if event is not None and not told and shown.get(topic, "") not in ("", event.id) and not self._others:
+                    # ours has taken its place: it will not be raised any more
+                    showing.remove(topic, event)
+            elif told or (event is None and not self._others):
                 showing.remove(topic, None)
                 ghosts.append(topic)
             elif event is not None and not self._others:
                 self._unknown[topic] = event
         return ghosts
+
+    def shows(self, topic: str, alarm_id: str) -> bool:
+        """An alarm is about to be published: does the broker show it already, from a run that we know nothing of?
+
+        Another alarm of such a run that has its topic is over.
+        """
+        event = self._unknown.pop(topic, None)
+        if event is None or event.id == alarm_id:
+            return event is not None
+        for showing in self.showing:
+            if topic.startswith(showing.places):
+                showing.remove(topic, event)
+        return False
 
     def end_unknown(self) -> None:
         """Alarms that we knew nothing of and have not raised in time are over; `run` calls it."""

@@ -3,13 +3,15 @@
     <output>/alarm/<kind>/<subject>  QoS 1, retained while the alarm is active
     <output>/incident/<id>           the same for incidents, see detectors/incidents/incidents.py
     <output>/deadletter              QoS 0, see intake/deadletter.py
+    <output>/instance/<client>/told  the last raise or end that is published, see told.py
 
 A cleared alarm is published as an ordinary message, so that everybody listening sees the end, and then its
 retained message is removed (an empty retained payload), so that nobody who comes later sees the alarm.
 
 After each connect the active alarms are published again, as `updated`: a broker that lost its memory has them
-back, and nobody sees one `raised` twice, unless a crash came between its raise and the broker's confirmation. What
-the broker shows beyond those is found and removed by echo.py. While there is no connection events wait in the outbox.
+back, and nobody sees one `raised` twice. What the broker shows beyond those is found and removed by echo.py. While
+there is no connection events wait in the outbox. After a crash they also wait until the broker has shown how far it
+was told (told.py), or for NOTE_S.
 
 An event that the broker refuses (its rules, a quota) is published again every RETRY_S until the broker takes it or a
 later one of the same alarm. Until then nothing is confirmed to the journal, so that the next start knows of it.
@@ -21,6 +23,7 @@ import asyncio
 import logging
 import time
 from collections import deque
+from collections.abc import Mapping
 from functools import partial
 
 import msgspec
@@ -31,6 +34,7 @@ from watchkeeper.daemon.logs import kv
 from watchkeeper.daemon.outputs.base import Context, Declaration
 from watchkeeper.daemon.outputs.journal_past import Past
 from watchkeeper.daemon.outputs.outbox import Letter, Outbox
+from watchkeeper.daemon.outputs.told import note_of, told_topic, told_up_to
 from watchkeeper.detectors.alarms.events import CLEARED, RAISED, UPDATED, AlarmEvent, encode_event
 from watchkeeper.detectors.incidents.declaration import INCIDENT
 from watchkeeper.streams.messages import subject_topic
@@ -41,6 +45,8 @@ log = logging.getLogger(__name__)
 DEADLETTER_PERIOD_S = 0.1
 # What the broker refused is offered again this often.
 RETRY_S = 30.0
+# So long after the first connect for the broker's note to come; it takes a round trip.
+NOTE_S = 2.0
 # Ended alarms that are remembered, to tell ours from another daemon's.
 OVER_MAX = 20_000
 
@@ -81,6 +87,9 @@ class MqttSink:
         for number, event in _untold(context.past):
             self._retained.setdefault(event.id, event)
             self._outbox.put(Letter(event, number), self._retained)
+        # the broker may have them all the same: nothing goes out before it has said so
+        self._asking = bool(self._outbox)
+        self._note_topic = told_topic(context.output, context.client_id)
 
     @property
     def waiting(self) -> int:
@@ -112,6 +121,35 @@ class MqttSink:
     def connected(self) -> None:
         """There is a connection, perhaps to a broker without memory."""
         self._connected = True
+        if self._asking:
+            asyncio.get_running_loop().call_later(NOTE_S, self.told, b"", {})
+            return
+        self._repeat()
+
+    def told(self, note: bytes, retained: Mapping[str, str]) -> None:
+        """How far the broker was told before this run, once per run: that need not be sent again."""
+        if not self._asking or not self._connected:
+            return
+        self._asking = False
+        number = told_up_to(note, self._context.past.unsent)
+        if number and not self._is_shown(number, retained):
+            number = 0
+        for letter in self._outbox.drop_up_to(number):
+            if letter.event.state == CLEARED:
+                self._ended(letter.event)
+        if number:
+            log.info("the broker has what a crash left unconfirmed", extra=kv(number=number))
+            self._context.confirm(number)
+        self._repeat()
+
+    def _is_shown(self, number: int, retained: Mapping[str, str]) -> bool:
+        """Whether the broker shows what it would if it had taken every event up to this one: it may have refused some."""
+        last = {event.id: event for at, event in self._context.past.unsent if at <= number}
+        topics = {alarm_topic(self._context.output, event): event for event in last.values()}
+        return all((retained.get(topic) == e.id) == (e.state != CLEARED) for topic, e in topics.items())
+
+    def _repeat(self) -> None:
+        """Publish the active alarms again, and what waits."""
         raised = self._outbox.raised()
         active = [e for e in self._retained.values() if e.state != CLEARED and e.id not in raised]
         self._outbox.repeat(Letter(msgspec.structs.replace(event, state=UPDATED)) for event in active)
@@ -164,9 +202,20 @@ class MqttSink:
 
     def _send(self) -> None:
         """From the outbox to the broker. The transport keeps the order, so nothing waits for a round trip."""
+        if self._asking:
+            return
+        last: Letter | None = None
         while self._connected and self._outbox and len(self._in_flight) < MAX_IN_FLIGHT:
             letter = self._outbox.take()
             self._in_flight.append((letter, self._post(letter)))
+            if letter.number is not None and letter.event.state != UPDATED:
+                last = letter
+        if last is not None and last.number is not None and not self._owed:
+            self._leave_note(note_of(last.number, last.event))
+
+    def _leave_note(self, note: bytes) -> None:
+        if self._context.state_dir is not None:
+            self._context.transport.post(self._note_topic, note, retain=True)
 
     def _post(self, letter: Letter) -> asyncio.Future[bool]:
         event, transport = letter.event, self._context.transport
@@ -174,16 +223,14 @@ class MqttSink:
         over = event.state == CLEARED
         told = over and event.id in self._removed
         self._removed.discard(event.id)
-        payload = self._encode(event)
+        again = self._context.shows(topic, event.id) and event.state == RAISED
+        payload = self._encode(msgspec.structs.replace(event, state=UPDATED) if again else event)
         if not told:
             done = transport.post(topic, payload, retain=not over)
             if letter.arrived_s is not None:
                 done.add_done_callback(partial(self._measure, letter.arrived_s))
         if over:
-            self._retained.pop(event.id, None)
-            self._over[event.id] = None
-            while len(self._over) > OVER_MAX:
-                del self._over[next(iter(self._over))]
+            self._ended(event)
             payload = b""
             done = transport.post(topic, payload, retain=True)
         elif letter.number is not None:
@@ -191,6 +238,12 @@ class MqttSink:
         self._context.posted(topic, payload, done)
         done.add_done_callback(self._settle)
         return done
+
+    def _ended(self, event: AlarmEvent) -> None:
+        self._retained.pop(event.id, None)
+        self._over[event.id] = None
+        while len(self._over) > OVER_MAX:
+            del self._over[next(iter(self._over))]
 
     def _measure(self, arrived_s: float, done: asyncio.Future[bool]) -> None:
         if not done.cancelled() and done.result():
@@ -204,6 +257,8 @@ class MqttSink:
             if taken:
                 self._owed.pop(letter.event.id, None)
             else:
+                if not self._owed:
+                    self._leave_note(b"")
                 self._owed[letter.event.id] = letter
                 if len(self._owed) > self._outbox.limit:
                     del self._owed[next(iter(self._owed))]

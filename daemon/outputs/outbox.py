@@ -56,6 +56,12 @@ class Outbox:
         """The next letter."""
         return self._letters.popleft()
 
+    def drop_up_to(self, number: int) -> list[Letter]:
+        """Take out the letters up to this number of the journal: their receiver has them."""
+        known = [letter for letter in self._letters if letter.number is not None and letter.number <= number]
+        self._letters = deque(letter for letter in self._letters if letter.number is None or letter.number > number)
+        return known
+
     def _compact(self, known: Container[str]) -> None:
         before = len(self._letters)
         over = {letter.event.id for letter in self._letters if letter.event.state == CLEARED}
