@@ -5,8 +5,9 @@
 A frame carries items (a message with its topic, or an adapter's batch, each with its arrival time) and steps. A step
 says what the pump did once it had taken the items up to a number: it fed them to the pipeline (FED), let event time go
 on without samples (ADVANCED, with the time), noted that nobody was listening (AWAY), fed what senders had saved up
-during an outage in the order of its own time (SETTLED; PAUSED: items wait for that from here on), or took a person's
-word that the lasting state of a vehicle is normal (ACCEPTED, with the vehicle). Reading items and steps again repeats
+during an outage in the order of its own time (SETTLED; PAUSED: items wait for that from here on), learned that what
+comes next was late because of us (STALLED), or took a person's word that the lasting state of a vehicle is normal
+(ACCEPTED, with the vehicle). Reading items and steps again repeats
 the earlier run exactly. Items and steps are numbered 1, 2, 3 … for as long as the state directory lives.
 
 Every frame has a checksum. A frame that a crash cut short ends its segment; a damaged one is skipped and counted,
@@ -56,7 +57,7 @@ INPUT = b"INPT"
 # Small enough that a snapshot lets go of most of the log, large enough that a second of heavy traffic fits into one.
 SEGMENT_BYTES = 8 * 1024 * 1024
 FED, PAUSED, SETTLED = "fed", "paused", "settled"
-ADVANCED, AWAY, ACCEPTED = "advanced", "away", "accepted"
+ADVANCED, AWAY, ACCEPTED, STALLED = "advanced", "away", "accepted", "stalled"
 _NAME = re.compile(r"^input-(\d{8,})\.log$")
 _BATCH = 1
 
@@ -69,7 +70,10 @@ class Position(NamedTuple):
 
 
 class Step(NamedTuple):
-    """What the pump did after the item with this number; `t` is the time of ADVANCED, `vehicle` that of ACCEPTED."""
+    """What the pump did after the item with this number; `vehicle`: that of ACCEPTED.
+
+    `t` is the time of ADVANCED, and the newest time that is expected in what is SETTLED.
+    """
 
     after: int
     what: str

@@ -16,9 +16,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from math import inf
 
 from prometheus_client.core import Metric
 
@@ -37,6 +39,8 @@ POLL_S = 0.002
 # broker may send no more until some are acknowledged, and mosquitto's own limit is 20.
 GATHER_S = 0.012
 BUNCH = 16
+# A broker that waits this long for an acknowledgement may keep back what it has.
+STALL_S = 0.25
 NOT_WRITTEN = "not written"
 OVERWRITTEN = "full"
 # Stands for an item that is not in the log, so that the numbers of the others stay right.
@@ -55,24 +59,30 @@ class Keeper:
         acknowledge: Callable[[int], None],
         wall_s: float = 0.0,
         bunch: int = BUNCH,
+        now: Callable[[], float] = time.monotonic,
     ) -> None:
         self.troubles: dict[str, str] = {}
         self.errors = 0
         self.unkept = 0
         # called when the log is half full: a snapshot would make room
         self.on_pressure: Callable[[], None] = lambda: None
+        # called when acknowledgements had to wait
+        self.on_stall: Callable[[], None] = lambda: None
         self._intake = intake
         self._log = input_log
         self._received = received
         self._acknowledge = acknowledge
         self._wall_s = wall_s
         self._bunch = bunch
+        self._now = now
         # while a few messages wait for company
         self._gathering: asyncio.TimerHandle | None = None
         self._disk = ThreadPoolExecutor(1, "input-log")
         self._fresh: list[Arrival] = []
         self._steps: list[Step] = []
         self._busy = False
+        # when the disk was asked for what it has not answered yet
+        self._asked_s = inf
         # the newest message that may be acknowledged, by the transport's count
         self._kept = 0
         # without a log: when the pipeline has this item, this message may be acknowledged
@@ -136,7 +146,9 @@ class Keeper:
             self._release()
 
     def _release(self) -> None:
-        if not self._intake.full:
+        if self._intake.full:
+            self.on_stall()
+        else:
             self._acknowledge(self._kept)
 
     # -- disk -------------------------------------------------------------------------------------------------
@@ -154,9 +166,18 @@ class Keeper:
         self._fresh.clear()
         self._steps.clear()
         written = asyncio.get_running_loop().run_in_executor(self._disk, self._log.append, items, steps, self._wall_s)
+        self._asked_s = self._now()
         written.add_done_callback(partial(self._written, message, len(items), len(steps)))
 
+    @property
+    def stalled(self) -> bool:
+        """Whether the broker has waited for us for a while now."""
+        return self._now() - self._asked_s >= STALL_S
+
     def _written(self, message: int, items: int, steps: int, written: asyncio.Future[None]) -> None:
+        if self.stalled:
+            self.on_stall()
+        self._asked_s = inf
         if written.cancelled():
             return
         error = written.exception()

@@ -13,7 +13,8 @@ have been connected for SETTLE_S, or for as long as the outage was; then it goes
 time, so that the first to come back does not make all others late.
 
 When nothing has arrived for `time.idle_timeout_s`, event time goes on by the wall clock, so that silence itself is
-noticed; but only while we are connected. Cut off, we are the ones who are deaf.
+noticed; but only while we are connected, and while the broker does not wait for our disk. Cut off, we are the ones who
+are deaf.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from prometheus_client.core import Metric
 from watchkeeper.config.schema import Config
 from watchkeeper.daemon.families import gauge, total
 from watchkeeper.daemon.intake.deadletter import NO_STREAM, DeadLetters
-from watchkeeper.daemon.intake.inputlog import ACCEPTED, ADVANCED, AWAY, FED, PAUSED, SETTLED
+from watchkeeper.daemon.intake.inputlog import ACCEPTED, ADVANCED, AWAY, FED, PAUSED, SETTLED, STALLED
 from watchkeeper.daemon.intake.recent import Recent
 from watchkeeper.daemon.intake.wallclock import WallClock
 from watchkeeper.detectors.alarms.events import AlarmEvent
@@ -56,6 +57,8 @@ UNACKNOWLEDGED_MAX = 65_535
 OUTAGE_S = 3.0
 # After an outage: alarms wait this long for senders that come back later than others.
 SETTLE_S = 2.0
+# What was saved up during an outage ends now, give or take what clocks and lines differ by.
+PACE_S = 5.0
 # So long an alarm waits for the input log; a disk that does not answer must not keep it back.
 DISK_S = 2.0
 # How often the pump looks up when nothing happens; a turn that takes much longer is a hang.
@@ -198,7 +201,7 @@ class Pump:
         self.edge = Edge(config.topics, config.limits, letters.refused, wall_offset_s=self._wall_offset_s)
         self.wall = WallClock()
         self._now = now
-        self._heard_s = now()
+        self._heard_s = self._fed_s = now()
         self._online = False
         self._until = inf
         self._finish = True
@@ -206,6 +209,10 @@ class Pump:
         self._absence: Absence | None = None
         # what arrives from this item on waits until then for the senders that are not back yet
         self._settle_from, self._settle_until_s, self._left_s = inf, 0.0, 0.0
+        # the broker had to wait for us: when what comes next arrives says nothing about links
+        self._stalled = False
+        # whether the broker waits for us at present
+        self.is_late: Callable[[], bool] = lambda: False
         # held while a slice goes through the pipeline: between slices its state is whole
         self.turn = asyncio.Lock()
         # returns when all that was taken from the queue is on disk
@@ -230,6 +237,10 @@ class Pump:
         self._settle_until_s, self._left_s = inf, self._now()
         self.on_step(PAUSED, 0.0)
 
+    def follows(self, outage_s: float) -> None:
+        """The run before this one fed its last samples so long ago."""
+        self._fed_s = self._now() - outage_s
+
     def put_back(self, arrivals: Sequence[Arrival]) -> None:
         """What waited in the run before waits again."""
         self.intake.put_back(arrivals)
@@ -240,6 +251,10 @@ class Pump:
         self._absence = Absence(self.intake.received, outage_s, kept)
         if self._settle_from < inf:
             self._settle_until_s = self._now() + min(max(outage_s, 0.0), SETTLE_S)
+
+    def stalled(self) -> None:
+        """We did not acknowledge for a while: the broker may have kept back what comes next."""
+        self._stalled = True
 
     def stop(self, *, finish: bool = True) -> None:
         """Let `run` return once everything that has arrived by now is in the pipeline.
@@ -295,15 +310,23 @@ class Pump:
             if settled and start < until_s and not self.intake.full:
                 return
             async with self.turn:
+                if self._stalled:
+                    self._stalled = False
+                    self.edge.resume()
+                    self.on_step(STALLED, 0.0)
                 if settled:
                     arrived_s = await self._decode_backlog()
+                    newest_t = self.pipeline.t_max + self._now() - self._fed_s + PACE_S
                     # known on disk before anybody hears of what it brings: after a crash it must not wait again
-                    self.on_step(SETTLED, 0.0)
+                    self.on_step(SETTLED, newest_t)
                     await self._wait_for_disk()
-                    await self._feed(arrived_s, settled=True)
+                    await self._feed(arrived_s, settled_t=newest_t)
+                    if self._settle_until_s == inf:
+                        # we are still away: what comes next is a backlog again
+                        self.left()
                 else:
                     arrived_s = self._decode_slice(start + SLICE_S)
-                    await self._feed(arrived_s, settled=False)
+                    await self._feed(arrived_s)
                     self.on_step(FED, 0.0)
             spent_s = self._now() - start
             self.busy_s += spent_s
@@ -335,19 +358,22 @@ class Pump:
             await asyncio.sleep(0)
         return arrived_s
 
-    async def repeat(self, arrivals: Sequence[Arrival], *, settled: bool = False) -> None:
+    async def repeat(self, arrivals: Sequence[Arrival], *, settled_t: float | None = None) -> None:
         """Feed these as one slice, as `_drain` did in an earlier run."""
         self.beat_s = self._now()
         for start in range(0, len(arrivals), DECODE_GROUP):
             self.edge.add(arrivals[start : start + DECODE_GROUP])
-        await self._feed(None, settled=settled)
+        await self._feed(None, settled_t=settled_t)
 
-    async def _feed(self, arrived_s: float | None, *, settled: bool) -> None:
-        if settled:
+    async def _feed(self, arrived_s: float | None, *, settled_t: float | None = None) -> None:
+        """What is decoded; `settled_t`: it waited for others, and is not newer than this if its clocks are right."""
+        self._fed_s = self._now()
+        if settled_t is None:
+            batches = self.edge.take(FEED_SAMPLES)
+        else:
             self.edge.resume()
-        batches = self.edge.take(sys.maxsize if settled else FEED_SAMPLES)
-        if settled:
-            batches = [piece for batch in batches for piece in pieces(self.pipeline.in_order(batch), FEED_SAMPLES)]
+            whole = [self.pipeline.in_order(batch, settled_t) for batch in self.edge.take(sys.maxsize)]
+            batches = [piece for batch in whole for piece in pieces(batch, FEED_SAMPLES)]
         for i, batch in enumerate(batches):
             if i:
                 await asyncio.sleep(0)
@@ -381,6 +407,9 @@ class Pump:
             self.on_step(AWAY, 0.0)
 
     def _idle(self) -> None:
+        if self.is_late():
+            # nobody is silent: what they say waits at the broker
+            self._heard_s = self._now()
         elapsed_s = self._now() - self._heard_s
         if not self._online or self._until < inf or not isfinite(self.pipeline.t_max):
             return

@@ -22,6 +22,7 @@ from watchkeeper.daemon.intake.inputlog import (
     FED,
     PAUSED,
     SETTLED,
+    STALLED,
     Block,
     InputLog,
     Position,
@@ -115,20 +116,22 @@ class _Again:
             if number <= self._since.steps:
                 continue
             if step.what in (FED, SETTLED):
-                await self.feed(step.after, settled=step.what == SETTLED)
+                await self.feed(step.after, settled_t=step.t if step.what == SETTLED else None)
             elif step.what == ADVANCED:
                 self._pump.advance(step.t)
             elif step.what == AWAY:
                 self._pump.pipeline.away()
+            elif step.what == STALLED:
+                self._pump.edge.resume()
             elif step.what == ACCEPTED:
                 self._pump.accept(step.vehicle)
 
-    async def feed(self, up_to: int, *, settled: bool = False) -> int:
+    async def feed(self, up_to: int, *, settled_t: float | None = None) -> int:
         """Feed what waits, up to an item's number, as one slice; how many."""
         arrivals: list[Arrival] = []
         while self._waiting and self._waiting[0][0] <= up_to:
             arrivals.append(self._waiting.popleft()[1])
         if arrivals:
             self.items += len(arrivals)
-            await self._pump.repeat(arrivals, settled=settled)
+            await self._pump.repeat(arrivals, settled_t=settled_t)
         return len(arrivals)

@@ -63,6 +63,7 @@ class Memory:
             wall_s=pump.edge.wall_offset_s,
             bunch=min(BUNCH, self._config.broker.receive_maximum),
         )
+        self.keeper.on_stall, pump.is_late = pump.stalled, lambda: self.keeper.stalled
         if self._folder is not None and self._found is not None and self._journal is not None:
             mark = fingerprint(self._config)
             self.snapshots = Snapshots(pump, self.keeper, self._folder, self._journal, mark, self._found.position)
@@ -85,6 +86,8 @@ class Memory:
                 self._folder.notes += [f"input log: {note}" for note in self._log.notes()]
             # the broker says, when it greets us, what it has kept; receivers next to it have kept nothing
             self._left_s = max(heard_s, found.saved_s) or None
+            if self._left_s is not None:
+                self._pump.follows(max(time.time() - self._left_s, 0.0))
             if self._left_s is not None and self._config.sources:
                 self._pump.returned(time.time() - self._left_s, kept=False)
             ended = settle(self.pipeline, self._journal, self._relived)

@@ -161,17 +161,25 @@ class Pipeline:
             self._accept(batch, kind, cols)
         return self._run(self.clock.closed)
 
-    def in_order(self, batch: CheckedBatch) -> CheckedBatch:
+    def in_order(self, batch: CheckedBatch, newest_t: float = np.inf) -> CheckedBatch:
         """Samples that were saved up during an outage, in the order of their own times.
 
         After an outage one sender after the other sends what it has saved. In this order of arrival the first one would
-        close the ticks that all others still have samples for. A batch in which time goes back stays as it is.
+        close the ticks that all others still have samples for. A batch in which time goes back stays as it is. A sender
+        that goes beyond `newest_t`, while most do not, has a clock that is off: its last sample is put where the
+        others end, so that it does not seem to go on alone.
         """
         batch = numbered(batch)
         arrivals = Arrivals(batch)
         own_t = self.clock.own_t(arrivals.t, batch.ids, arrivals.vid)
         if own_t.size == 0 or own_t.min() < self.clock.t_max - self.clock.max_jump_s:
             return batch
+        last_t = np.full(len(batch.ids), -np.inf)
+        np.maximum.at(last_t, arrivals.vid, own_t)
+        heard = last_t > -np.inf
+        if np.median(last_t[heard]) <= newest_t:
+            end_t = last_t[heard & (last_t <= newest_t)].max()
+            own_t = own_t - np.where(last_t > newest_t, last_t - end_t, 0.0)[arrivals.vid]
         return reordered(batch, own_t)
 
     def advance(self, t: float) -> list[AlarmEvent]:
