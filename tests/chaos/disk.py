@@ -24,6 +24,8 @@ from random import Random
 from types import SimpleNamespace
 from typing import Any
 
+from watchkeeper.daemon.state.recovery import SNAPSHOT
+
 from chaos.files import Handle, Node, Raw, number_of
 from chaos.timeline import Killed, Owner, Timeline
 
@@ -52,6 +54,7 @@ class Disk:
         self.fuse_after = False
         self.blown: Callable[[str], None] = lambda _what: None
         self.operations = 0
+        self._removed = False
 
     # -- what happens to it ---------------------------------------------------------------------------------
 
@@ -79,6 +82,7 @@ class Disk:
         """Somebody deletes the state directory."""
         self.names = {path: node for path, node in self.names.items() if not path.startswith(STATE)}
         self.folders.discard(STATE)
+        self._removed = True
         self._sync_names()
 
     @property
@@ -88,8 +92,10 @@ class Disk:
 
     @property
     def deleted(self) -> bool:
-        """The state directory was there and is not."""
-        return STATE not in self.folders
+        """The state directory was there, and what was in it is not, or not all of it."""
+        if self._removed and f"{STATE}/{SNAPSHOT}" in self.names:
+            self._removed = False
+        return STATE not in self.folders or self._removed
 
     # -- checks at the door of each operation ---------------------------------------------------------------
 

@@ -153,6 +153,9 @@ def _disk(name: str) -> Fault:
         def change(on: bool) -> None:
             world.note("disk", f"{name} {'begins' if on else 'ends'}")
             setattr(world.disk, name, on)
+            if name == "broken" and on and not (world.daemon.app and world.daemon.app.memory.complete):
+                # the run before is out of reach
+                world.forgotten()
 
         world.timeline.at(at, change, True)
         world.timeline.at(at + lasts_s, change, False)

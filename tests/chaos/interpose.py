@@ -249,6 +249,9 @@ def _replaced() -> Iterator[None]:
             if any(id(value) in replaced for value in function.__defaults__ or ()):
                 defaults = tuple(replaced.get(id(value), value) for value in function.__defaults__ or ())
                 patches.set(function, "__defaults__", defaults)
+            if any(id(value) in replaced for value in (function.__kwdefaults__ or {}).values()):
+                named = {key: replaced.get(id(value), value) for key, value in (function.__kwdefaults__ or {}).items()}
+                patches.set(function, "__kwdefaults__", named)
     for name in ("monotonic", "perf_counter", "time", "monotonic_ns"):
         patches.set(time, name, replaced[id(getattr(time, name))])
     for name in BY_PATH:
