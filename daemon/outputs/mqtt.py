@@ -34,7 +34,7 @@ from watchkeeper.daemon.logs import kv
 from watchkeeper.daemon.outputs.base import Context, Declaration
 from watchkeeper.daemon.outputs.journal_past import Past
 from watchkeeper.daemon.outputs.outbox import Letter, Outbox
-from watchkeeper.daemon.outputs.told import note_of, told_topic, told_up_to
+from watchkeeper.daemon.outputs.told import arrived, note_of, told_topic
 from watchkeeper.detectors.alarms.events import CLEARED, RAISED, UPDATED, AlarmEvent, encode_event
 from watchkeeper.detectors.incidents.declaration import INCIDENT
 from watchkeeper.streams.messages import subject_topic
@@ -131,22 +131,19 @@ class MqttSink:
         if not self._asking or not self._connected:
             return
         self._asking = False
-        number = told_up_to(note, self._context.past.unsent)
-        if number and not self._is_shown(number, retained):
-            number = 0
-        for letter in self._outbox.drop_up_to(number):
+        past, output = self._context.past, self._context.output
+        known = arrived(past, note, lambda event: retained.get(alarm_topic(output, event)) == event.id)
+        # with a raise that has arrived goes the newest event of its alarm: every active alarm is published again
+        ids = {event.id for number, event in past.unsent if number in known}
+        known |= {number for alarm_id, number in past.numbers.items() if alarm_id in ids}
+        for letter in self._outbox.take_out(known):
             if letter.event.state == CLEARED:
                 self._ended(letter.event)
-        if number:
-            log.info("the broker has what a crash left unconfirmed", extra=kv(number=number))
-            self._context.confirm(number)
+        if known:
+            log.info("the broker has what a crash left unconfirmed", extra=kv(events=len(known)))
+        if known and all(number in known for number, _ in past.unsent):
+            self._context.confirm(max(known))
         self._repeat()
-
-    def _is_shown(self, number: int, retained: Mapping[str, str]) -> bool:
-        """Whether the broker shows what it would if it had taken every event up to this one: it may have refused some."""
-        last = {event.id: event for at, event in self._context.past.unsent if at <= number}
-        topics = {alarm_topic(self._context.output, event): event for event in last.values()}
-        return all((retained.get(topic) == e.id) == (e.state != CLEARED) for topic, e in topics.items())
 
     def _repeat(self) -> None:
         """Publish the active alarms again, and what waits."""

@@ -56,11 +56,11 @@ class Outbox:
         """The next letter."""
         return self._letters.popleft()
 
-    def drop_up_to(self, number: int) -> list[Letter]:
-        """Take out the letters up to this number of the journal: their receiver has them."""
-        known = [letter for letter in self._letters if letter.number is not None and letter.number <= number]
-        self._letters = deque(letter for letter in self._letters if letter.number is None or letter.number > number)
-        return known
+    def take_out(self, numbers: Container[int | None]) -> list[Letter]:
+        """Take out the letters with these numbers: their receiver has them."""
+        out = [letter for letter in self._letters if letter.number in numbers]
+        self._letters = deque(letter for letter in self._letters if letter.number not in numbers)
+        return out
 
     def _compact(self, known: Container[str]) -> None:
         before = len(self._letters)

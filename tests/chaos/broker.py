@@ -94,7 +94,7 @@ class Broker:
         # whether the configuration asks for a session that is not kept: then what it loses is lost
         self.may_forget = False
         self.denied: tuple[str, ...] = ()
-        self._lost_memory = False
+        self._lost_memory_s: list[float] = []
         # it has been away since the daemon last connected: it knows nobody's last will
         self.no_will = False
         self._saved: tuple[dict[str, bytes], dict[str, list[Message]]] = ({}, {})
@@ -118,7 +118,8 @@ class Broker:
             self._save()
         elif memory == "empty":
             self._saved = ({}, {})
-        self._lost_memory |= memory != "kept"
+        if memory != "kept":
+            self._lost_memory_s.append(self._timeline.now)
         self.up, self.no_will = False, True
         before = [message for session in self.sessions.values() for message in session.held()]
         for session in self.sessions.values():
@@ -135,6 +136,10 @@ class Broker:
         for message in before:
             if id(message) not in still and not message.acknowledged:
                 message.lost = True
+
+    def forgot(self, since_s: float, until_s: float) -> bool:
+        """Whether it lost memory between these moments."""
+        return any(since_s <= at_s <= until_s for at_s in self._lost_memory_s)
 
     def start(self) -> None:
         """It listens again."""
@@ -208,7 +213,7 @@ class Broker:
                 if self.duplicate():
                     session.queue.append(message)
                 self._deliver(session)
-        message.lost = not taken and not message.acknowledged and (self.may_forget or self._lost_memory)
+        message.lost = not taken and not message.acknowledged and (self.may_forget or bool(self._lost_memory_s))
         return True
 
     def _deliver(self, session: Session) -> None:

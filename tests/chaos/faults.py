@@ -80,7 +80,6 @@ def _hup(world: World, random: Random) -> None:
 def _power(world: World, random: Random) -> None:
     def cut() -> None:
         world.daemon.end("power cut")
-        world.power_cuts += 1
         world.note("disk", f"lost {world.disk.lose_power()} writes")
 
     world.timeline.at(_when(random), cut)
@@ -179,7 +178,6 @@ def _slow_disk(world: World, random: Random) -> None:
 
     def slow(delay_s: float) -> None:
         world.slow_disk_s = delay_s
-        world.slowest_disk_s = max(world.slowest_disk_s, delay_s)
 
     world.timeline.at(at, slow, random.uniform(0.1, 3.0))
     world.timeline.at(at + random.uniform(2, 10), slow, 0.0)

@@ -11,14 +11,13 @@
     crash, start, stop   the daemon ended by itself, did not start, did not stop
 
 What an outage itself hides is no loss: a message that the broker lost (see oracle.py); and alarms about silent or slow
-links, which an outage makes and hides by itself (faults.py). A repetition of the same event is the price of
-QoS 1 where the broker's confirmation had not reached the daemon's disk.
+links, which an outage makes and hides by itself (faults.py). The same process may repeat an event of which the broker's
+confirmation has not arrived (QoS 1), the next one only where the broker or the disk has forgotten it.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from math import inf
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -36,8 +35,6 @@ if TYPE_CHECKING:
     from chaos.broker import Message
     from chaos.world import Said, World
 
-# From the broker's confirmation to the note on disk that it was confirmed.
-NOTED_S = 0.1
 # So long around messages that nobody has, time itself may not be judged: an alarm may begin earlier or later.
 UNHEARD_S = 5.0
 # A fault may be on for this long before /readyz must say so: a write must fail first, a silent line be given up.
@@ -153,12 +150,8 @@ class _Verdict:
         known = earlier.confirmed_s is not None and earlier.confirmed_s <= later.at_s
         if earlier.start == later.start:
             return not known
-        ended_s = self._world.daemon.ends[earlier.start]
-        if earlier.unkept:
-            return True
-        # what the broker has confirmed is noted, but not synced: a power cut costs a repetition
-        slack_s = NOTED_S + self._world.slowest_disk_s if not self._world.power_cuts else inf
-        return not known or ended_s - (earlier.confirmed_s or 0.0) < slack_s
+        # the broker has a note of what it was told, unless it lost its memory since or the daemon its journal
+        return earlier.unkept or self._world.broker.forgot(earlier.at_s, later.at_s)
 
     def _uncleared(self, events: list[tuple[Event, Said]]) -> None:
         event = events[-1][0]

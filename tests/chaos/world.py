@@ -77,11 +77,10 @@ class World:
         self.lines: list[Line] = []
         self.slow = 1.0
         self.wall_s = 0.0
-        self.power_cuts = 0
         self.refused_until_s = 0.0
         # the App of which a detector fails now
         self.failing: App | None = None
-        self.slow_disk_s = self.slowest_disk_s = 0.0
+        self.slow_disk_s = 0.0
         self.said: list[Said] = []
         self.probes: list[Probe] = []
         self.problems: list[tuple[str, str]] = []

@@ -287,3 +287,24 @@ def test_a_stop_while_the_log_is_read_leaves_everything_as_it_was(tmp_path: Path
         three.crash()
 
     run(work())
+
+
+def test_a_write_that_takes_long_is_said_when_it_is_on_and_when_it_is_over(tmp_path: Path) -> None:
+    async def work() -> None:
+        one = Run(tmp_path)
+        await one.begin()
+        keeper, stalls = one.memory.keeper, []
+        keeper._now = lambda: one.now_s
+        keeper.on_stall = lambda: stalls.append(one.now_s)
+        for expected in ([], [1010.0]):
+            one.deliver(*fix("a", 100.0 + one.now_s))
+            keeper._hurry()
+            assert not keeper.stalled
+            one.now_s += 10.0 * len(expected)
+            assert keeper.stalled == bool(expected)
+            await one.until(lambda: one.line.acknowledged == one.line.received)
+            assert stalls == expected
+            assert not keeper.stalled
+        one.crash()
+
+    run(work())

@@ -339,3 +339,91 @@ def test_a_connection_that_is_never_complete_does_not_make_us_deaf() -> None:
 
     in_loop(work)
     assert setup.pipeline.samples["gps"] == 1
+
+
+def test_what_arrives_while_we_are_still_away_is_a_backlog_again() -> None:
+    setup = Setup()
+    steps: list[str] = []
+    setup.pump.on_step = lambda what, _t, _vehicle="": steps.append(what)
+
+    async def work() -> None:
+        for t in range(10):
+            for name in "abc":
+                setup.fix(name, 100.0 + t)
+        await setup.settle()
+        setup.pump.left()
+        setup.fix("a", 110.0)
+        await setup.settle()
+        setup.now_s += 2.0 * pump_module.SETTLE_S
+        await setup.settle()
+        assert steps == ["fed", "paused", "settled", "paused"]
+        # each with all that it has saved up, before we know that we are back
+        for name in "cba":
+            for t in range(10 + (name == "a"), 25):
+                setup.fix(name, 100.0 + t)
+        await setup.settle()
+        setup.pump.returned(15.0, kept=True)
+        setup.now_s += pump_module.SETTLE_S
+        await setup.settle()
+
+    in_loop(work)
+    assert setup.pipeline.samples["gps"] == 75
+    assert not setup.pipeline.drops
+
+
+def test_a_clock_that_runs_ahead_in_a_backlog_does_not_take_the_time_of_all_with_it() -> None:
+    setup = Setup()
+
+    async def work() -> None:
+        for t in range(20):
+            for name in "abc":
+                setup.fix(name, 100.0 + t)
+        await setup.settle()
+        setup.pump.left()
+        setup.now_s += 20.0
+        for name in "abc":
+            ahead_s = 40.0 if name == "c" else 0.0
+            for t in range(20, 40):
+                setup.fix(name, 100.0 + t + ahead_s)
+        setup.pump.returned(20.0, kept=True)
+        setup.now_s += pump_module.SETTLE_S
+        await setup.settle()
+        for t in range(40, 60):
+            for name in "ab":
+                setup.fix(name, 100.0 + t)
+        await setup.settle()
+
+    in_loop(work)
+    assert setup.pipeline.clock.t_max == pytest.approx(159.0)
+    assert {name for (name, _reason), n in setup.pipeline.drops.items() if n} <= {"gps"}
+    assert setup.pipeline.samples["gps"] >= 60 + 40 + 40
+
+
+def test_nobody_is_silent_or_slow_while_the_broker_waits_for_our_disk() -> None:
+    setup = Setup()
+    steps: list[str] = []
+    setup.pump.on_step = lambda what, _t, _vehicle="": steps.append(what)
+    setup.pump.online(True)
+    resumed: list[bool] = []
+    resume = setup.pump.edge.resume
+    setup.pump.edge.resume = lambda: (resumed.append(True), resume())[1]  # type: ignore[method-assign]
+
+    async def work() -> None:
+        for t in range(10):
+            setup.fix("a", 100.0 + t)
+        await setup.settle()
+        setup.pump.is_late = lambda: True
+        setup.now_s += 60.0
+        setup.pump._idle()
+        assert "advanced" not in steps
+        setup.pump.is_late = lambda: False
+        setup.pump.stalled()
+        setup.fix("a", 110.0)
+        await setup.settle()
+        assert steps == ["fed", "stalled", "fed"]
+        assert resumed == [True]
+        setup.now_s += 60.0
+        setup.pump._idle()
+
+    in_loop(work)
+    assert steps[-1] == "advanced"

@@ -130,6 +130,55 @@ def test_an_alarm_that_another_one_has_replaced_is_ended() -> None:
     assert sink.removed == [(topic("a"), True)]
 
 
+def test_an_alarm_that_another_one_has_replaced_before_we_looked_is_ended() -> None:
+    sink = Shown()
+    echo = Clock(sink).echo
+    echo.put(topic("a"), encode_event(alarm("a")))
+    echo.connected(HELLO)
+    sink.up = {topic("a"): "another"}
+    echo.put("watchkeeper/status", HELLO)
+    assert sink.removed == [(topic("a"), True)]
+
+
+def test_an_alarm_about_to_be_published_ends_a_strange_one_in_its_place_and_is_itself_no_news_if_it_is_shown() -> None:
+    sink = Shown()
+    clock = Clock(sink)
+    echo = clock.echo
+    for name in "ab":
+        echo.put(topic(name), encode_event(alarm(name)))
+    echo.connected(HELLO)
+    echo.put("watchkeeper/status", HELLO)
+    assert not echo.shows(topic("c"), alarm("c").id)
+    assert not echo.shows(topic("a"), "another")
+    assert sink.removed == [(topic("a"), True)]
+    assert echo.shows(topic("b"), alarm("b").id)
+    # we have raised it, and it has ended since: it is no stranger any more
+    clock.now_s += UNKNOWN_S
+    echo.end_unknown()
+    assert sink.removed == [(topic("a"), True)]
+
+
+def test_the_note_that_the_broker_had_is_handed_on_with_what_it_shows() -> None:
+    class Noting(Shown):
+        heard: tuple[bytes, dict[str, str]] | None = None
+
+        def told(self, note: bytes, retained: dict[str, str]) -> None:
+            self.heard = note, retained
+
+    sink = Noting(up="a")
+    echo = Clock(sink).echo
+    echo.put("watchkeeper/instance/watchkeeper/told", b"first")
+    echo.put(topic("a"), encode_event(alarm("a")))
+    echo.connected(HELLO)
+    assert sink.heard is None
+    echo.put("watchkeeper/status", HELLO)
+    assert sink.heard == (b"first", {topic("a"): alarm("a").id})
+    echo.disconnected()
+    echo.connected(HELLO)
+    echo.put("watchkeeper/status", HELLO)
+    assert sink.heard == (b"", {})
+
+
 def test_where_another_daemon_publishes_only_what_our_journal_knows_is_removed() -> None:
     sink = Shown(over="c")
     clock = Clock(sink)

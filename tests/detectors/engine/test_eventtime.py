@@ -213,6 +213,35 @@ def test_a_backlog_of_many_senders_is_waited_for():
     assert run.codes.count(ACCEPT) >= 0.98 * len(times)
 
 
+@pytest.mark.parametrize("silent_s", [5, 7, 9])
+@pytest.mark.parametrize("back", [["b"], ["b", "c"], ["c", "b"]])
+def test_what_was_said_while_all_others_were_silent_is_taken_once_they_are_back(silent_s, back):
+    """One of three goes on alone; the others come back with what they have saved up. Nobody's clock is off."""
+    times = [(1e6 + t + 0.01 * k, name) for t in range(20) for k, name in enumerate("abc")]
+    alone = range(20, 20 + silent_s)
+    times += [(1e6 + t, "a") for t in alone]
+    for name in back:
+        times += [(1e6 + t + 0.01, name) for t in alone]
+    times += [(1e6 + t + 0.01 * k, name) for t in range(20 + silent_s, 60) for k, name in enumerate("abc")]
+    run = Run().feed([t for t, _ in times], [name for _, name in times])
+    lone = [t for t, name in times if name == "a"]
+    released = {t for _, t in run.released}
+    taken = {t for (t, name), code in zip(times, run.codes, strict=True) if name == "a" and code == ACCEPT} | released
+    assert sorted(taken) == lone
+    assert run.notes() == []
+    assert run.resets == []
+
+
+def test_someone_who_was_silent_cannot_pull_the_time_of_two_others():
+    times = [(1e6 + t + 0.01 * k, name) for t in range(15) for k, name in enumerate("abc")]
+    times += [(1e6 + t + 0.01 * k, name) for t in range(15, 30) for k, name in enumerate("ab")]
+    ahead = len(times)
+    times += [(1e6 + 33.0, "c")]
+    times += [(1e6 + t + 0.01 * k, name) for t in range(30, 40) for k, name in enumerate("ab")]
+    run = Run().feed([t for t, _ in times], [name for _, name in times])
+    assert set(run.codes[:ahead] + run.codes[ahead + 1 :]) == {ACCEPT}
+
+
 def test_a_sender_that_is_never_in_time_is_named():
     """Its delay changes, so it is no offset that could be taken off, and it is not judged."""
     arrivals = fleet(lambda t, i: t - 3.0 - 1.9 * (i % 2), seconds=60)

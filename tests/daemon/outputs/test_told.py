@@ -1,0 +1,124 @@
+"""What the broker has of the events that a crash left unconfirmed: for any cut of the line, none twice and none lost."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from watchkeeper.daemon.outputs.journal_past import Past
+from watchkeeper.daemon.outputs.told import arrived, note_of
+from watchkeeper.detectors.alarms.events import CLEARED, RAISED, AlarmEvent
+
+Numbered = tuple[int, AlarmEvent]
+
+
+def event(name: str, state: str) -> AlarmEvent:
+    return AlarmEvent(
+        id=name, kind="silence", state=state, severity="caution", subjects=(name,), t=1.0, t_onset=0.0, t_raised=0.0,
+        t_cleared=1.0 if state == CLEARED else None, score=2.0, threshold=1.0, evidence={},
+    )  # fmt: skip
+
+
+class Broker:
+    """Takes packets in order: an end is two of them, then the topic is empty; the note comes behind each write."""
+
+    def __init__(self) -> None:
+        self.note = b""
+        self.shown: set[str] = set()
+        self.heard: list[Numbered] = []
+
+    def take(self, packet: tuple[str, int, AlarmEvent]) -> None:
+        what, number, about = packet
+        if what == "note":
+            self.note = note_of(number, about)
+        elif what == "empty":
+            self.shown.discard(about.id)
+        else:
+            self.heard.append((number, about))
+            if about.state == RAISED:
+                self.shown.add(about.id)
+
+
+def packets(writes: list[list[Numbered]]) -> list[tuple[str, int, AlarmEvent]]:
+    sent = []
+    for events in writes:
+        for number, one in events:
+            sent += [("event", number, one)] + ([("empty", number, one)] if one.state == CLEARED else [])
+        sent.append(("note", *events[-1]))
+    return sent
+
+
+@st.composite
+def lives(draw: st.DrawFn) -> list[list[Numbered]]:
+    """Alarms that are raised and end, in writes of one or more events."""
+    active: list[str] = []
+    events: list[AlarmEvent] = []
+    for i in range(draw(st.integers(1, 8))):
+        if active and draw(st.booleans()):
+            events.append(event(active.pop(draw(st.integers(0, len(active) - 1))), CLEARED))
+        else:
+            active.append(f"{i:016x}")
+            events.append(event(active[-1], RAISED))
+    numbered = list(enumerate(events, 1))
+    writes, at = [], 0
+    while at < len(numbered):
+        size = draw(st.integers(1, 3))
+        writes.append(numbered[at : at + size])
+        at += size
+    return writes
+
+
+@given(writes=lives(), data=st.data())
+def test_wherever_the_line_is_cut_nothing_that_did_not_arrive_counts_as_arrived(
+    writes: list[list[Numbered]], data: st.DataObject
+) -> None:
+    sent = packets(writes)
+    cut = data.draw(st.integers(0, len(sent)))
+    broker = Broker()
+    for packet in sent[:cut]:
+        broker.take(packet)
+    everything = [one for write in writes for one in write]
+    # the disk knows of some of what the broker has, perhaps of nothing
+    confirmed = data.draw(st.integers(0, len(broker.heard)))
+    past = Past(unsent=everything[confirmed:], last_sent=everything[confirmed - 1] if confirmed else None)
+    found = arrived(past, broker.note, lambda one: one.id in broker.shown)
+    heard = {number for number, _ in broker.heard}
+    assert found <= heard
+    whole = not cut or sent[cut - 1][0] == "note"
+    if whole and broker.note:
+        assert found == heard - {number for number, _ in everything[:confirmed]}
+
+
+def test_a_note_of_another_journal_or_of_an_older_memory_says_nothing() -> None:
+    raised, ended = (7, event("a" * 16, RAISED)), (9, event("b" * 16, CLEARED))
+    past = Past(unsent=[raised, ended], last_sent=(5, event("c" * 16, RAISED)))
+
+    def shown(_one: AlarmEvent) -> bool:
+        return False
+
+    for note in (b"", b"{", note_of(9, event("d" * 16, CLEARED)), note_of(4, event("c" * 16, RAISED))):
+        assert arrived(past, note, shown) == set()
+    # the memory is whole and the alarm is not there: its end has arrived, though no note says so
+    assert arrived(past, note_of(5, event("c" * 16, RAISED)), shown) == {9}
+
+
+@pytest.mark.parametrize("state", [RAISED, CLEARED])
+def test_a_note_about_what_the_broker_refused_is_not_believed(state: str) -> None:
+    one = (3, event("a" * 16, state))
+    past = Past(unsent=[one])
+    refused = {RAISED: False, CLEARED: True}[state]
+    assert arrived(past, note_of(*one), lambda _one: refused) == set()
+    assert arrived(past, note_of(*one), lambda _one: not refused) == {3}
+
+
+def test_an_alarm_that_came_and_went_unheard_is_told_whole() -> None:
+    a = "a" * 16
+    past = Past(unsent=[(2, event(a, RAISED)), (3, event(a, CLEARED))], last_sent=(1, event("b" * 16, RAISED)))
+    assert arrived(past, note_of(1, event("b" * 16, RAISED)), lambda _one: False) == set()
+
+
+def test_the_note_is_plain_json() -> None:
+    note = msgspec.json.decode(note_of(12, event("a" * 16, RAISED)))
+    assert note == {"number": 12, "alarm": "a" * 16, "state": "raised"}
