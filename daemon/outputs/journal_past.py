@@ -50,8 +50,8 @@ class Past:
 
     active: list[AlarmEvent] = field(default_factory=list)
     unsent: list[tuple[int, AlarmEvent]] = field(default_factory=list)
-    # the last raise or end that the broker has confirmed, as far as the file goes back
-    last_sent: tuple[int, AlarmEvent] | None = None
+    # the last raises and ends in the file, confirmed or not: alarm and state by number
+    changes: dict[int, tuple[str, str]] = field(default_factory=dict)
     ended: deque[AlarmEvent] = field(default_factory=lambda: deque(maxlen=ENDED_MAX))
     ended_numbers: deque[int] = field(default_factory=lambda: deque(maxlen=ENDED_MAX))
     events: int = 0
@@ -116,7 +116,7 @@ def read_past(path: Path, sent_path: Path) -> Past:
         if not numbers:
             ends = [seq for seq, event in past.unsent if event.state == CLEARED]
             past.sent = ends[-UNSURE_ENDS - 1] if len(ends) > UNSURE_ENDS else 0
-    past.last_sent = next((one for one in reversed(past.unsent) if one[0] <= past.sent), None)
+    past.changes = {seq: (event.id, event.state) for seq, event in past.unsent[-ENDED_MAX:]}
     past.unsent = [
         # when in doubt an end goes out again, which nobody minds; a raise would call people to an alarm that is old
         (seq, event)

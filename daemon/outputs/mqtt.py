@@ -34,7 +34,7 @@ from watchkeeper.daemon.logs import kv
 from watchkeeper.daemon.outputs.base import Context, Declaration
 from watchkeeper.daemon.outputs.journal_past import Past
 from watchkeeper.daemon.outputs.outbox import Letter, Outbox
-from watchkeeper.daemon.outputs.told import arrived, note_of, told_topic
+from watchkeeper.daemon.outputs.told import Notes, arrived, told_topic
 from watchkeeper.detectors.alarms.events import CLEARED, RAISED, UPDATED, AlarmEvent, encode_event
 from watchkeeper.detectors.incidents.declaration import INCIDENT
 from watchkeeper.streams.messages import subject_topic
@@ -89,7 +89,7 @@ class MqttSink:
             self._outbox.put(Letter(event, number), self._retained)
         # the broker may have them all the same: nothing goes out before it has said so
         self._asking = bool(self._outbox)
-        self._note_topic = told_topic(context.output, context.client_id)
+        self._note_topic, self._notes = told_topic(context.output, context.client_id), Notes()
 
     @property
     def waiting(self) -> int:
@@ -201,14 +201,15 @@ class MqttSink:
         """From the outbox to the broker. The transport keeps the order, so nothing waits for a round trip."""
         if self._asking:
             return
-        last: Letter | None = None
+        noted = False
         while self._connected and self._outbox and len(self._in_flight) < MAX_IN_FLIGHT:
             letter = self._outbox.take()
             self._in_flight.append((letter, self._post(letter)))
             if letter.number is not None and letter.event.state != UPDATED:
-                last = letter
-        if last is not None and last.number is not None and not self._owed:
-            self._leave_note(note_of(last.number, last.event))
+                self._notes.add(letter.number, letter.event)
+                noted = True
+        if noted and not self._owed:
+            self._leave_note(self._notes.payload())
 
     def _leave_note(self, note: bytes) -> None:
         if self._context.state_dir is not None:

@@ -54,7 +54,7 @@ UNTAKEN_S = 4.0
 AHEAD_N = 2
 # Samples of several senders are in order if none is older than the one before by more than this.
 ORDERED_S = 1.0
-# A sender that was heard alone for this many reports of the fleet, at least so many seconds, may be right about the time:
+# A sender that was heard alone for this many reports of the fleet, at least so many seconds, may be right about time:
 # others that come back then have a backlog. So many further samples of its own are waited for that to show.
 ALONE_REPORTS, ALONE_LEAST_S, DOUBT_N = 2.0, 2.0, 3
 # What is left of a usual number of strays in a row after each sample on the line.

@@ -17,7 +17,7 @@ from chaos.broker import Broker, Message
 from chaos.calm import Calm
 from chaos.daemon import Daemon
 from chaos.disk import Disk
-from chaos.faults import FAULTS, Outage, draw
+from chaos.faults import FAULTS, SILENT, Outage, draw
 from chaos.network import Line
 from chaos.senders import Sender
 from chaos.timeline import START_S, Timeline
@@ -145,6 +145,9 @@ class World:
 
     def started(self) -> None:
         """A process begins: on a disk that cannot be read it knows nothing of what was kept."""
+        if self.broker.may_forget and self.daemon.ends:
+            # nobody has kept what was said meanwhile, or can say that nothing was: who was silent is judged anew
+            self.outages.append(Outage(self.daemon.ends[self.daemon.starts - 1], self.timeline.now, SILENT))
         if self.disk.broken:
             self.forgotten()
 

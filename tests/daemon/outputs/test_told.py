@@ -1,4 +1,4 @@
-"""What the broker has of the events that a crash left unconfirmed: for any cut of the line, none twice and none lost."""
+"""What the broker has of events that a crash left unconfirmed: for any cut of the line, none twice and none lost."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from watchkeeper.daemon.outputs.journal_past import Past
-from watchkeeper.daemon.outputs.told import arrived, note_of
+from watchkeeper.daemon.outputs.told import NOTED, Notes, arrived
 from watchkeeper.detectors.alarms.events import CLEARED, RAISED, AlarmEvent
 
 Numbered = tuple[int, AlarmEvent]
@@ -19,6 +19,18 @@ def event(name: str, state: str) -> AlarmEvent:
         id=name, kind="silence", state=state, severity="caution", subjects=(name,), t=1.0, t_onset=0.0, t_raised=0.0,
         t_cleared=1.0 if state == CLEARED else None, score=2.0, threshold=1.0, evidence={},
     )  # fmt: skip
+
+
+def note_of(number: int, one: AlarmEvent) -> bytes:
+    notes = Notes()
+    notes.add(number, one)
+    return notes.payload()
+
+
+def journal(events: list[Numbered], confirmed: int = 0) -> Past:
+    """A journal with these events, of which the first are known to be confirmed."""
+    changes = {number: (one.id, one.state) for number, one in events}
+    return Past(unsent=events[confirmed:], changes=changes)
 
 
 class Broker:
@@ -82,7 +94,7 @@ def test_wherever_the_line_is_cut_nothing_that_did_not_arrive_counts_as_arrived(
     everything = [one for write in writes for one in write]
     # the disk knows of some of what the broker has, perhaps of nothing
     confirmed = data.draw(st.integers(0, len(broker.heard)))
-    past = Past(unsent=everything[confirmed:], last_sent=everything[confirmed - 1] if confirmed else None)
+    past = journal(everything, confirmed)
     found = arrived(past, broker.note, lambda one: one.id in broker.shown)
     heard = {number for number, _ in broker.heard}
     assert found <= heard
@@ -91,23 +103,29 @@ def test_wherever_the_line_is_cut_nothing_that_did_not_arrive_counts_as_arrived(
         assert found == heard - {number for number, _ in everything[:confirmed]}
 
 
-def test_a_note_of_another_journal_or_of_an_older_memory_says_nothing() -> None:
-    raised, ended = (7, event("a" * 16, RAISED)), (9, event("b" * 16, CLEARED))
-    past = Past(unsent=[raised, ended], last_sent=(5, event("c" * 16, RAISED)))
+def test_a_note_of_another_journal_or_of_an_older_memory_says_nothing_about_what_came_after() -> None:
+    c_raised, b_raised = (4, event("c" * 16, RAISED)), (5, event("b" * 16, RAISED))
+    a_raised, b_ended = (7, event("a" * 16, RAISED)), (9, event("b" * 16, CLEARED))
+    past = journal([c_raised, b_raised, a_raised, b_ended], 2)
 
     def shown(_one: AlarmEvent) -> bool:
         return False
 
-    for note in (b"", b"{", note_of(9, event("d" * 16, CLEARED)), note_of(4, event("c" * 16, RAISED))):
+    # the raise of b is not in this memory either
+    for note in (b"", b"{", note_of(9, event("d" * 16, CLEARED)), note_of(3, c_raised[1]), note_of(*c_raised)):
         assert arrived(past, note, shown) == set()
-    # the memory is whole and the alarm is not there: its end has arrived, though no note says so
-    assert arrived(past, note_of(5, event("c" * 16, RAISED)), shown) == {9}
+    # it had b, and does not show it any more: the end has arrived, though no note says so
+    assert arrived(past, note_of(*b_raised), shown) == {9}
+    # the record of what is confirmed is lost, and so nobody knows which raises were heard
+    past.unsent = [b_ended]
+    assert arrived(past, note_of(*c_raised), shown) == set()
+    assert arrived(past, note_of(*a_raised), shown) == {9}
 
 
 @pytest.mark.parametrize("state", [RAISED, CLEARED])
 def test_a_note_about_what_the_broker_refused_is_not_believed(state: str) -> None:
     one = (3, event("a" * 16, state))
-    past = Past(unsent=[one])
+    past = journal([one])
     refused = {RAISED: False, CLEARED: True}[state]
     assert arrived(past, note_of(*one), lambda _one: refused) == set()
     assert arrived(past, note_of(*one), lambda _one: not refused) == {3}
@@ -115,10 +133,21 @@ def test_a_note_about_what_the_broker_refused_is_not_believed(state: str) -> Non
 
 def test_an_alarm_that_came_and_went_unheard_is_told_whole() -> None:
     a = "a" * 16
-    past = Past(unsent=[(2, event(a, RAISED)), (3, event(a, CLEARED))], last_sent=(1, event("b" * 16, RAISED)))
+    past = journal([(1, event("b" * 16, RAISED)), (2, event(a, RAISED)), (3, event(a, CLEARED))], 1)
     assert arrived(past, note_of(1, event("b" * 16, RAISED)), lambda _one: False) == set()
 
 
-def test_the_note_is_plain_json() -> None:
-    note = msgspec.json.decode(note_of(12, event("a" * 16, RAISED)))
-    assert note == {"number": 12, "alarm": "a" * 16, "state": "raised"}
+def test_the_note_is_plain_json_and_does_not_grow() -> None:
+    notes = Notes()
+    for number in range(1, NOTED + 3):
+        notes.add(number, event("a" * 16, RAISED))
+    told = msgspec.json.decode(notes.payload())["told"]
+    assert told[-1] == [NOTED + 2, "a" * 16, "raised"]
+    assert len(told) == NOTED
+
+
+def test_events_that_only_the_broker_has_do_not_hide_those_before_them() -> None:
+    notes, kept = Notes(), (1, event("a" * 16, RAISED))
+    notes.add(*kept)
+    notes.add(2, event("b" * 16, RAISED))
+    assert arrived(journal([kept]), notes.payload(), lambda _one: True) == {1}
