@@ -71,7 +71,9 @@ class Can(LineFeed):
         if message is None:
             return
         try:
-            values = message.decode(data, decode_choices=False)
+            decoded = message.decode(data, decode_choices=False)
+            # a signal may have thousands of bits, if its database says so
+            values = {name: float(value) for name, value in decoded.items() if not isinstance(value, (str, dict, list))}
         # cantools raises errors of its own, and those of the library that unpacks
         except Exception:
             self.refused[Drop.TYPE] += 1
@@ -80,7 +82,7 @@ class Can(LineFeed):
         for sample, heard in zip(self._map.samples, self._heard, strict=True):
             for field, source in sample.fields.items():
                 if source.message == message.name and source.signal in values:
-                    heard[field] = t, float(values[source.signal]) * source.scale + source.offset
+                    heard[field] = t, values[source.signal] * source.scale + source.offset
             if sample.on == message.name:
                 fresh = {field: value for field, (then, value) in heard.items() if abs(t - then) <= sample.hold_s}
                 heard.clear()
