@@ -1,6 +1,6 @@
 """What the broker has of the events that a crash left unconfirmed, so that none is published a second time.
 
-    <output>/instance/<client id>/told   retained: {"told": [[number, alarm, state], …]}, the last raises and ends: a note
+    <output>/instance/<client id>/told   a note, retained: {"told": [[number, alarm, state], …]}, the last raises and ends
 
 Between an event's way to the broker and the broker's confirmation on our disk (journal.sent) a crash may come. The next
 run then asks the broker before it sends anything again. The note is published behind the events, in the same write: a
