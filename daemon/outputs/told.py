@@ -1,9 +1,9 @@
 """What the broker has of the events that a crash left unconfirmed, so that none is published a second time.
 
-    <output>/instance/<client id>/told   a note, retained: {"told": [[number, alarm, state], …]}, the last raises and ends
+    <output>/instance/<client id>/told   retained: {"told": [[number, alarm, state], …]}, the last raises and ends
 
 Between an event's way to the broker and the broker's confirmation on our disk (journal.sent) a crash may come. The next
-run then asks the broker before it sends anything again. The note is published behind the events, in the same write: a
+run then asks the broker before it sends anything again. That note is published behind the events, in the same write: a
 broker that has the note has the events. Of events after the note, a raise has arrived if its alarm is retained, and an
 end if the raise had arrived and the alarm is not retained any more. A broker that came back with an older memory has an
 older note, or none, and what it retains is as old. Events in the note that our journal does not have, because they
