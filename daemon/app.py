@@ -347,7 +347,7 @@ class App:
         kept = self.state.warnings() if self.state is not None else []
         clock = self.pump.wall.health(self.config.time.wall_tolerance_s)
         sources = (words for live in self.sources for words in live.health.health())
-        heard = (*self.hearing.health(), *self.refusals.health(), *sources)
+        heard = (*self.hearing.health(), *self.pump.health(), *self.refusals.health(), *sources)
         said = (*self.router.warnings(), *refused, *heard, *full(self.pipeline), *clock, *kept)
         # an error of a library may name an address with its login
         return [masked(words) for words in said]

@@ -223,6 +223,8 @@ class Pump:
         self.running = False
         self.beat_s = now()
         self.slowest_slice_s = 0.0
+        # how often alarms went out though the disk had not answered in time
+        self.unwaited = 0
         # time spent in turns so far, and the longest since somebody last looked
         self.busy_s = self.recent_slice_s = 0.0
 
@@ -276,9 +278,20 @@ class Pump:
         """False when it should look up and does not."""
         return self.age_s < STUCK_S or not self.running
 
+    def health(self) -> list[str]:
+        """What is not judged yet, in words."""
+        if self.intake and self.intake.head >= self._settle_from:
+            return [f"{len(self.intake)} messages wait for senders that come back after an outage"]
+        return []
+
     def metrics(self) -> Iterator[Metric]:
         """For Prometheus."""
         yield gauge("pump_slice_max_seconds", "Longest turn of the pump so far", self.slowest_slice_s)
+        yield total(
+            "input_unwaited",
+            f"Slices judged though the input log took longer than {DISK_S:g} s to be written",
+            self.unwaited,
+        )
         yield from self.wall.metrics()
 
     async def run(self) -> None:
@@ -389,9 +402,11 @@ class Pump:
 
     async def _wait_for_disk(self) -> None:
         """The input log first, alarms after: else a restart would not know why they were raised."""
-        with suppress(TimeoutError):
+        try:
             async with asyncio.timeout(DISK_S):
                 await self.kept()
+        except TimeoutError:
+            self.unwaited += 1
 
     def _come_back(self, batch: Batch) -> None:
         """Before the first samples after an absence: was it one, or is everything here that was said meanwhile?"""

@@ -20,6 +20,8 @@ from watchkeeper.daemon.app import App
 from watchkeeper.daemon.intake.inputlog import InputLog, Position
 from watchkeeper.daemon.intake.kept import Keeper
 from watchkeeper.daemon.intake.pump import Intake, Pump
+from watchkeeper.daemon.outputs import mqtt as mqtt_module
+from watchkeeper.daemon.outputs.echo import Echo
 from watchkeeper.daemon.outputs.journal import Journal
 from watchkeeper.daemon.outputs.journal_sink import JournalSink
 from watchkeeper.daemon.outputs.mqtt import MqttSink
@@ -197,7 +199,7 @@ def publish_before_the_journal(patches: interpose.Patches) -> None:
         fresh = [pair for pair in self._inbox if not self.journal.is_repeat(pair[0])]
         self._inbox.clear()
         self._busy = True
-        self.hand_on(fresh, self.journal._number + len(fresh))
+        self.hand_on(fresh, self.journal.number + len(fresh))
         loop = asyncio.get_running_loop()
         written = loop.run_in_executor(self._disk, self.journal.append, [event for event, _ in fresh])
         written.add_done_callback(lambda _done: finish(self))
@@ -267,8 +269,34 @@ def send_again_too_soon(patches: interpose.Patches) -> None:
 
 @_bug("kill", breaks="doubled")
 def never_note_what_is_confirmed(patches: interpose.Patches) -> None:
-    """The journal does not write down how far the broker has confirmed it."""
+    """The journal does not write down how far the broker has confirmed it, and the broker is not asked."""
     patches.set(Journal, "confirm", lambda _self, _number: None)
+    patches.set(mqtt_module, "arrived", lambda _past, _note, _is_shown: set())
+
+
+@_bug("kill", "kill_at_disk", breaks="doubled")
+def send_again_what_has_arrived(patches: interpose.Patches) -> None:
+    """After a crash everything that is not confirmed on disk is published, without asking the broker."""
+    patches.set(mqtt_module, "arrived", lambda _past, _note, _is_shown: set())
+
+
+@_bug("kill", "net_reset", breaks="lost uncleared ghost")
+def believe_any_note(patches: interpose.Patches) -> None:
+    """All that a crash left unconfirmed counts as arrived."""
+    patches.set(mqtt_module, "arrived", lambda past, _note, _is_shown: {number for number, _ in past.unsent})
+
+
+@_bug("net_reset", breaks="unused")
+def judge_a_backlog_as_it_comes(patches: interpose.Patches) -> None:
+    """The first sender that is back after an outage closes the ticks of all others."""
+    patches.set(Pump, "left", lambda _self: None)
+
+
+@_bug("disk_slow", breaks="false other_id lost")
+def blame_links_for_our_disk(patches: interpose.Patches) -> None:
+    """What the broker kept back while it waited for us counts as late and as silence."""
+    patches.set(Pump, "stalled", lambda _self: None)
+    patches.set(Keeper, "stalled", property(lambda _self: False))
 
 
 @_bug("hup", breaks="lost other_id")
@@ -305,6 +333,13 @@ def leave_the_retained_message(patches: interpose.Patches) -> None:
         return done
 
     patches.set(Transport, "post", post)
+
+
+@_bug("disk_deleted", "kill", breaks="uncleared ghost")
+def forget_alarms_of_a_lost_journal(patches: interpose.Patches) -> None:
+    """Retained alarms that the journal does not know are left alone."""
+    patches.set(Echo, "end_unknown", lambda _self: None)
+    patches.set(Echo, "shows", lambda _self, _topic, _alarm_id: False)
 
 
 @_bug("kill", breaks="status")

@@ -314,6 +314,7 @@ def test_after_an_outage_the_first_sender_that_is_back_does_not_make_the_others_
                 setup.fix(name, 100.0 + t)
             await setup.settle()
         assert steps == ["fed", "paused"], "nothing goes in before all had time to come back"
+        assert setup.pump.health() == ["60 messages wait for senders that come back after an outage"]
         setup.now_s += pump_module.SETTLE_S
         await setup.settle()
         setup.fix("a", 140.0)
@@ -321,6 +322,7 @@ def test_after_an_outage_the_first_sender_that_is_back_does_not_make_the_others_
 
     in_loop(work)
     assert steps == ["fed", "paused", "settled", "fed"]
+    assert setup.pump.health() == []
     assert setup.pipeline.samples["gps"] == 121
     assert not setup.pipeline.drops
     assert {event.kind for event, _ in setup.events} <= {"watch"}
