@@ -231,7 +231,9 @@ def admit(
         own_t[i] = x
         lead = x - now.t
         if lead > reach_s(sender, now, rules):
-            heard(who[i] + 1, x, sender, now, rules)
+            # a clock that is off does not end another's time alone
+            if who[i] + 1 in (now.solo, now.doubt):
+                heard(who[i] + 1, x, sender, now, rules)
             return i, STRAY
         if int(np.ceil(x / rules.tick_s)) <= now.closed:
             if lead < -DEEP_S or not (now.confirmed or now.line == who[i] + 1):
