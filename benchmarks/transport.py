@@ -22,7 +22,8 @@ from watchkeeper.config.schema import DEFAULT, Broker
 from watchkeeper.daemon.background import end
 from watchkeeper.daemon.demo.broker import EmbeddedBroker
 from watchkeeper.daemon.intake.deadletter import DeadLetters
-from watchkeeper.daemon.intake.pump import Intake, Pump
+from watchkeeper.daemon.intake.pump import Pump
+from watchkeeper.daemon.intake.queue import Intake
 from watchkeeper.detectors.engine.pipeline import Pipeline
 from watchkeeper.detectors.engine.warmup import warm_up
 from watchkeeper.streams.codec.decode import Decoder

@@ -42,7 +42,8 @@ from watchkeeper.daemon.http.server import Health, HttpServer
 from watchkeeper.daemon.intake.deadletter import DeadLetters
 from watchkeeper.daemon.intake.hearing import Hearing
 from watchkeeper.daemon.intake.ping import ping_gateways
-from watchkeeper.daemon.intake.pump import Intake, Pump
+from watchkeeper.daemon.intake.pump import Pump
+from watchkeeper.daemon.intake.queue import Intake
 from watchkeeper.daemon.intake.refusals import Refusals
 from watchkeeper.daemon.intake.sources import LiveSource, source_metrics
 from watchkeeper.daemon.live.view import Live, RefusedError, Totals, Watched
@@ -50,11 +51,11 @@ from watchkeeper.daemon.logs import kv
 from watchkeeper.daemon.outputs.base import Context
 from watchkeeper.daemon.outputs.catalog import make_sinks
 from watchkeeper.daemon.outputs.coverage import CoverageTopics
-from watchkeeper.daemon.outputs.echo import Echo, Showing
 from watchkeeper.daemon.outputs.journal import Journal
 from watchkeeper.daemon.outputs.journal_past import Past
 from watchkeeper.daemon.outputs.journal_sink import JournalSink
 from watchkeeper.daemon.outputs.mqtt import deliver_dead_letters
+from watchkeeper.daemon.outputs.readback.echo import Echo, Showing
 from watchkeeper.daemon.outputs.router import AlarmRouter
 from watchkeeper.daemon.outputs.status import say_goodbye, say_hello, status_payload, status_topic
 from watchkeeper.daemon.reload import merge

@@ -26,7 +26,7 @@ from prometheus_client.core import Metric
 
 from watchkeeper.daemon.families import gauge, total
 from watchkeeper.daemon.intake.inputlog import FED, SETTLED, InputLog, Position, Step
-from watchkeeper.daemon.intake.pump import Intake
+from watchkeeper.daemon.intake.queue import Intake
 from watchkeeper.daemon.logs import kv
 from watchkeeper.streams.edge import Arrival
 

@@ -128,9 +128,9 @@ class Context:
     on_latency: Callable[[float], None] = lambda _seconds: None
     """For the confirming sink: seconds from the arrival of a message to the confirmation of the event it caused."""
     posted: Callable[[str, bytes, asyncio.Future[bool]], None] = lambda _topic, _payload, _done: None
-    """For the sink that publishes alarms: this is retained from now on, and must be heard back; see heard.py."""
+    """For the sink that publishes alarms: this is retained from now on, and must be heard back; see readback/."""
     shows: Callable[[str, str], bool] = lambda _topic, _alarm_id: False
-    """For the same sink: whether the broker shows this alarm on this topic from an earlier run; see echo.py."""
+    """For the same sink: whether the broker shows this alarm on this topic from an earlier run; see readback/."""
 
 
 S = TypeVar("S", bound=Section)

@@ -3,15 +3,15 @@
     <output>/alarm/<kind>/<subject>  QoS 1, retained while the alarm is active
     <output>/incident/<id>           the same for incidents, see detectors/incidents/incidents.py
     <output>/deadletter              QoS 0, see intake/deadletter.py
-    <output>/instance/<client>/told  the last raise or end that is published, see told.py
+    <output>/instance/<client>/told  the last raises and ends, see readback/told.py
 
 A cleared alarm is published as an ordinary message, so that everybody listening sees the end, and then its
 retained message is removed (an empty retained payload), so that nobody who comes later sees the alarm.
 
 After each connect the active alarms are published again, as `updated`: a broker that lost its memory has them
-back, and nobody sees one `raised` twice. What the broker shows beyond those is found and removed by echo.py. While
+back, and nobody sees one `raised` twice. What the broker shows beyond those is found and removed in readback/. While
 there is no connection events wait in the outbox. After a crash they also wait until the broker has shown how far it
-was told (told.py), or for NOTE_S.
+was told (readback/told.py), or for NOTE_S.
 
 An event that the broker refuses (its rules, a quota) is published again every RETRY_S until the broker takes it or a
 later one of the same alarm. Until then nothing is confirmed to the journal, so that the next start knows of it.
@@ -34,7 +34,7 @@ from watchkeeper.daemon.logs import kv
 from watchkeeper.daemon.outputs.base import Context, Declaration
 from watchkeeper.daemon.outputs.journal_past import Past
 from watchkeeper.daemon.outputs.outbox import Letter, Outbox
-from watchkeeper.daemon.outputs.told import Notes, arrived, told_topic
+from watchkeeper.daemon.outputs.readback.told import Notes, arrived, told_topic
 from watchkeeper.detectors.alarms.events import CLEARED, RAISED, UPDATED, AlarmEvent, encode_event
 from watchkeeper.detectors.incidents.declaration import INCIDENT
 from watchkeeper.streams.messages import subject_topic

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from watchkeeper.daemon.outputs import echo
+from watchkeeper.daemon.outputs.readback import echo
 
 if TYPE_CHECKING:
     from watchkeeper.daemon.app import App

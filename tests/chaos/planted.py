@@ -19,13 +19,14 @@ from watchkeeper.daemon import app as app_module
 from watchkeeper.daemon.app import App
 from watchkeeper.daemon.intake.inputlog import InputLog, Position
 from watchkeeper.daemon.intake.kept import Keeper
-from watchkeeper.daemon.intake.pump import Intake, Pump
+from watchkeeper.daemon.intake.pump import Pump
+from watchkeeper.daemon.intake.queue import Intake
 from watchkeeper.daemon.outputs import mqtt as mqtt_module
-from watchkeeper.daemon.outputs.echo import Echo
 from watchkeeper.daemon.outputs.journal import Journal
 from watchkeeper.daemon.outputs.journal_sink import JournalSink
 from watchkeeper.daemon.outputs.mqtt import MqttSink
 from watchkeeper.daemon.outputs.outbox import Letter, Outbox
+from watchkeeper.daemon.outputs.readback.echo import Echo
 from watchkeeper.daemon.state import memory
 from watchkeeper.daemon.state.recovery import Snapshots
 from watchkeeper.detectors.alarms import events

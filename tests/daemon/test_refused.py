@@ -19,8 +19,8 @@ from waiting import wait_for as _wait_for
 from tests.daemon.conftest import RunningBroker
 from watchkeeper.daemon.cli import main
 from watchkeeper.daemon.demo.broker import EmbeddedBroker
-from watchkeeper.daemon.outputs import echo
 from watchkeeper.daemon.outputs import mqtt as sink
+from watchkeeper.daemon.outputs.readback import echo
 from watchkeeper.streams.mqtt import refusals
 
 RULES = """\

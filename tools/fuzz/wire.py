@@ -19,7 +19,7 @@ from tools.fuzz.trees import edited_json
 from watchkeeper.config.guests import default
 from watchkeeper.daemon.live.http import Request
 from watchkeeper.daemon.live.viewer import parse_wish
-from watchkeeper.daemon.outputs.echo import Echo
+from watchkeeper.daemon.outputs.readback.echo import Echo
 from watchkeeper.streams.foreign.decode import ForeignError, from_json
 from watchkeeper.streams.mqtt.packets import MalformedError, Splitter
 

@@ -17,7 +17,8 @@ from typing import Any
 
 from watchkeeper.config.schema import DEFAULT
 from watchkeeper.daemon.intake.deadletter import DeadLetters
-from watchkeeper.daemon.intake.pump import Intake, Pump
+from watchkeeper.daemon.intake.pump import Pump
+from watchkeeper.daemon.intake.queue import Intake
 from watchkeeper.detectors.alarms.events import AlarmEvent
 from watchkeeper.detectors.engine.pipeline import Pipeline
 from watchkeeper.detectors.engine.warmup import warm_up

@@ -14,9 +14,10 @@ from waiting import PATIENCE_S
 
 from watchkeeper.config.loader import load
 from watchkeeper.config.schema import Config
-from watchkeeper.daemon.intake import pump as pump_module
+from watchkeeper.daemon.intake import queue as queue_module
 from watchkeeper.daemon.intake.deadletter import DeadLetters
-from watchkeeper.daemon.intake.pump import SETTLE_S, Intake, Pump
+from watchkeeper.daemon.intake.pump import SETTLE_S, Pump
+from watchkeeper.daemon.intake.queue import Intake
 from watchkeeper.daemon.outputs.journal import Journal
 from watchkeeper.daemon.state.folder import StateFolder
 from watchkeeper.daemon.state.memory import Memory
@@ -147,7 +148,7 @@ def test_without_a_state_directory_a_message_is_acknowledged_when_the_pipeline_h
 def test_while_the_queue_is_full_nothing_is_acknowledged_and_nothing_is_dropped(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pump_module, "UNACKNOWLEDGED_MAX", 500)
+    monkeypatch.setattr(queue_module, "UNACKNOWLEDGED_MAX", 500)
 
     async def work() -> None:
         config = load(None, env={}, overrides={"limits": {"queue_messages": 100}})

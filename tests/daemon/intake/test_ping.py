@@ -14,7 +14,8 @@ from waiting import PATIENCE_S, until
 from watchkeeper.config.schema import DEFAULT, Config
 from watchkeeper.daemon.app import App
 from watchkeeper.daemon.intake.deadletter import DeadLetters
-from watchkeeper.daemon.intake.pump import Intake, Pump
+from watchkeeper.daemon.intake.pump import Pump
+from watchkeeper.daemon.intake.queue import Intake
 from watchkeeper.detectors.engine.pipeline import Pipeline
 from watchkeeper.streams.messages import COLUMN, Kind
 

@@ -14,8 +14,10 @@ from waiting import PATIENCE_S
 from watchkeeper.config.loader import load
 from watchkeeper.config.schema import Config
 from watchkeeper.daemon.intake import pump as pump_module
+from watchkeeper.daemon.intake import queue as queue_module
 from watchkeeper.daemon.intake.deadletter import DeadLetters
-from watchkeeper.daemon.intake.pump import Intake, Pump
+from watchkeeper.daemon.intake.pump import Pump
+from watchkeeper.daemon.intake.queue import Intake
 from watchkeeper.daemon.reload import merge
 from watchkeeper.detectors.alarms.events import AlarmEvent
 from watchkeeper.detectors.engine.pipeline import Pipeline
@@ -68,7 +70,7 @@ def in_loop(work: Callable[[], object]) -> None:
 def test_a_full_queue_takes_what_may_be_on_its_way_and_drops_what_comes_after(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(pump_module, "UNACKNOWLEDGED_MAX", 50)
+    monkeypatch.setattr(queue_module, "UNACKNOWLEDGED_MAX", 50)
     intake = Intake(100)
     for i in range(99):
         intake.put("t", str(i).encode())
@@ -83,7 +85,7 @@ def test_a_full_queue_takes_what_may_be_on_its_way_and_drops_what_comes_after(
 def test_large_payloads_and_batches_fill_the_queue_by_their_size(monkeypatch: pytest.MonkeyPatch) -> None:
     cols = columns_of(Kind.GPS, np.zeros(10, np.int32), np.arange(10.0), {"gps_x": np.zeros(10)})
     batch = Batch(["a"], {Kind.GPS: cols})
-    monkeypatch.setattr(pump_module, "QUEUE_BYTES", 3 * batch.nbytes)
+    monkeypatch.setattr(queue_module, "QUEUE_BYTES", 3 * batch.nbytes)
     intake = Intake(100)
     for _ in range(20):
         intake.put_batch(batch)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from watchkeeper.daemon.intake import recent as recent_module
-from watchkeeper.daemon.intake.pump import Intake
+from watchkeeper.daemon.intake.queue import Intake
 from watchkeeper.daemon.intake.recent import Recent
 
 

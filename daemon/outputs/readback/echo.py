@@ -31,9 +31,9 @@ from prometheus_client.core import Metric
 from watchkeeper.config.schema import Topics
 from watchkeeper.daemon.families import total
 from watchkeeper.daemon.logs import kv
-from watchkeeper.daemon.outputs.heard import Awaited
+from watchkeeper.daemon.outputs.readback.heard import Awaited
+from watchkeeper.daemon.outputs.readback.told import TOLD, told_topic
 from watchkeeper.daemon.outputs.status import instance_topic, status_topic
-from watchkeeper.daemon.outputs.told import TOLD, told_topic
 from watchkeeper.detectors.alarms.events import AlarmEvent
 from watchkeeper.detectors.incidents.declaration import INCIDENT
 from watchkeeper.streams.foreign.decode import ForeignError, json_decoder, msgpack_decoder

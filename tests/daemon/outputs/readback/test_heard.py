@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from watchkeeper.daemon.outputs import heard as heard_module
-from watchkeeper.daemon.outputs.heard import Awaited
+from watchkeeper.daemon.outputs.readback import heard as heard_module
+from watchkeeper.daemon.outputs.readback.heard import Awaited
 
 TOPIC = "watchkeeper/alarm/silence/quiet"
 

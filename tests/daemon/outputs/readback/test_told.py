@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from watchkeeper.daemon.outputs.journal_past import Past
-from watchkeeper.daemon.outputs.told import NOTED, Notes, arrived
+from watchkeeper.daemon.outputs.readback.told import NOTED, Notes, arrived
 from watchkeeper.detectors.alarms.events import CLEARED, RAISED, AlarmEvent
 
 Numbered = tuple[int, AlarmEvent]

@@ -12,8 +12,8 @@ import msgspec
 import pytest
 
 from watchkeeper.config.schema import Topics
-from watchkeeper.daemon.outputs import echo as echo_module
-from watchkeeper.daemon.outputs.echo import UNKNOWN_S, Echo
+from watchkeeper.daemon.outputs.readback import echo as echo_module
+from watchkeeper.daemon.outputs.readback.echo import UNKNOWN_S, Echo
 from watchkeeper.detectors.alarms.events import AlarmEvent, encode_event
 
 TOPIC = "watchkeeper/alarm/silence/quiet"

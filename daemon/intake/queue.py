@@ -1,0 +1,121 @@
+"""The queue between the network and the pump: messages and adapters' batches, with their arrival times.
+
+`Intake.put` is all that happens when a message arrives, `put_batch` when an adapter has samples: they join a bounded
+queue. While that is full, nothing is acknowledged (kept.py), so that the broker holds back what it can: QoS 1 messages,
+of which at most UNACKNOWLEDGED_MAX are on their way. What comes beyond those is dropped and counted.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+
+from prometheus_client.core import Metric
+
+from watchkeeper.daemon.families import gauge, total
+from watchkeeper.daemon.intake.deadletter import NO_STREAM
+from watchkeeper.daemon.intake.recent import Recent
+from watchkeeper.streams.batch import Batch
+from watchkeeper.streams.edge import Arrival
+from watchkeeper.streams.messages import Drop
+
+# The queue is bounded by number (limits.queue_messages) and, because frames and batches may be large, by their size.
+QUEUE_BYTES = 256 * 1024 * 1024
+# MQTT's packet ids allow so many QoS 1 messages without acknowledgement: they must fit when the queue is full.
+UNACKNOWLEDGED_MAX = 65_535
+
+
+class Intake:
+    """Bounded queue between the network and the pump: messages and adapters' batches, with their arrival times."""
+
+    def __init__(self, limit: int, now: Callable[[], float] = time.monotonic) -> None:
+        self.arrived = asyncio.Event()
+        # gets each item that joins the queue; see kept.py
+        self.keep: Callable[[Arrival], None] | None = None
+        # messages that were taken in before, and who is told that one was skipped
+        self.recent = Recent()
+        self.skip: Callable[[], None] = lambda: None
+        self.repeated = 0
+        self.received = 0
+        self.dropped = 0
+        self._limit = limit
+        self._bytes = 0
+        self._now = now
+        self._queue: deque[Arrival] = deque()
+
+    def put(self, topic: str, payload: bytes) -> None:
+        """The transport's callback for each message: it must cost next to nothing."""
+        if self.recent.looking and self.recent.is_repeat(topic, payload):
+            self.repeated += 1
+            self.skip()
+            return
+        self.recent.note(topic, payload)
+        self._join(topic, payload, len(payload))
+
+    def put_batch(self, batch: Batch) -> None:
+        """An adapter's samples, as one message: no detour by way of bytes."""
+        self._join("", batch, batch.nbytes)
+
+    def _join(self, topic: str, payload: bytes | Batch, size: int) -> None:
+        if len(self._queue) >= self._limit + UNACKNOWLEDGED_MAX or self._bytes > 2 * QUEUE_BYTES:
+            self.dropped += 1
+            return
+        arrival = (topic, payload, self._now())
+        self._queue.append(arrival)
+        self.received += 1
+        self._bytes += size
+        if self.keep is not None:
+            self.keep(arrival)
+        self.arrived.set()
+
+    @property
+    def full(self) -> bool:
+        """More waits than should; what arrives now is taken in, but not acknowledged."""
+        return len(self._queue) >= self._limit or self._bytes > QUEUE_BYTES
+
+    def __len__(self) -> int:
+        return len(self._queue)
+
+    def put_back(self, arrivals: Sequence[Arrival]) -> None:
+        """What the run before had kept and not judged yet; called before anything arrives."""
+        self._queue.extend(arrivals)
+        self.received += len(arrivals)
+        self._bytes += _size(arrivals)
+        self.arrived.set()
+
+    def take(self, n: int) -> list[Arrival]:
+        """The n oldest."""
+        taken = [self._queue.popleft() for _ in range(n)]
+        self._bytes -= _size(taken)
+        return taken
+
+    @property
+    def oldest_s(self) -> float:
+        """When the oldest arrived; of a queue that is not empty."""
+        return self._queue[0][2]
+
+    @property
+    def head(self) -> int:
+        """The number of the oldest message in the queue, counted from 0."""
+        return self.received - len(self._queue)
+
+    @property
+    def drops(self) -> dict[tuple[str, str], int]:
+        """What left the queue unread, as (stream, reason): nobody knows what it was."""
+        return {(NO_STREAM, Drop.QUEUE_FULL): self.dropped, (NO_STREAM, Drop.DUPLICATE): self.repeated}
+
+    def metrics(self) -> Iterator[Metric]:
+        """For Prometheus."""
+        yield total(
+            "messages",
+            "Messages from the broker, and batches from sources next to it",
+            self.received + self.dropped + self.repeated,
+        )
+        yield gauge("queue_depth", "Messages waiting for the pipeline", len(self))
+        yield total("queue_dropped", "Messages dropped unread because the queue was full", self.dropped)
+
+
+def _size(arrivals: Sequence[Arrival]) -> int:
+    return sum(p.nbytes if isinstance(p, Batch) else len(p) for _, p, _ in arrivals)
