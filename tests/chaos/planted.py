@@ -230,7 +230,7 @@ def other_ids_after_a_restart(patches: interpose.Patches) -> None:
     patches.set(events, "alarm_id", alarm_id)
 
 
-@_bug("net_reset", breaks="lost uncleared ghost")
+@_bug("kill", "kill_at_disk", breaks="lost uncleared ghost hidden")
 def lose_one_event_on_reconnect(patches: interpose.Patches) -> None:
     """The first event that waited for the broker is forgotten."""
     real = MqttSink.connected
