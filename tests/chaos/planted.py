@@ -281,13 +281,13 @@ def send_again_what_has_arrived(patches: interpose.Patches) -> None:
     patches.set(mqtt_module, "arrived", lambda _past, _note, _is_shown: set())
 
 
-@_bug("kill", "net_reset", breaks="lost uncleared ghost")
+@_bug("kill_at_disk", "disk_slow", breaks="lost uncleared ghost")
 def believe_any_note(patches: interpose.Patches) -> None:
     """All that a crash left unconfirmed counts as arrived."""
     patches.set(mqtt_module, "arrived", lambda past, _note, _is_shown: {number for number, _ in past.unsent})
 
 
-@_bug("net_reset", breaks="unused")
+@_bug("broker_kept", breaks="unused")
 def judge_a_backlog_as_it_comes(patches: interpose.Patches) -> None:
     """The first sender that is back after an outage closes the ticks of all others."""
     patches.set(Pump, "left", lambda _self: None)
