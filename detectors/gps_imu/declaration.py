@@ -101,7 +101,7 @@ DECLARATION = Declaration(
     help="vehicles whose GPS contradicts their IMU: spoofed, jammed or failing sensors",
     settings=GpsImu,
     subjects="vehicle",
-    state_version=3,
+    state_version=4,
     kinds=(
         AlarmKind(
             name="gps_imu",

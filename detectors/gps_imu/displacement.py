@@ -32,9 +32,11 @@ from watchkeeper.detectors.gps_imu.state import (
     AGAINST_VERTICAL,
     DRIFT,
     JUMP,
+    NOISE,
     POSITION,
     STOOD_GPS,
     VELOCITY,
+    VERTICAL,
     Settings,
     Vehicle,
     Work,
@@ -65,16 +67,19 @@ def add_shift(row: Vehicle, par: Settings, work: Work, sigma: F8, dt: float) -> 
         row.jumped_away = 1
     # where neither position nor velocity is fused the filter coasts on the IMU
     coasting = told and row.held & (1 << VELOCITY | 1 << DRIFT) != 0 and row.held & (1 << POSITION) != 0
+    sinking = not math.isnan(work.residual[5]) and row.held & (1 << VERTICAL) != 0
+    # of fixes that scatter every step counts, or the sum of those that do is a walk to nowhere
+    scatters = jump or sigma[NOISE] >= par.threshold
     for k in range(3):
         step = work.residual[k] - row.left[k]
         if math.isnan(step) or row.stood != 0:
             continue
-        against = _contradicts(par, work, sigma, AGAINST_VERTICAL if k == 2 else AGAINST)
+        against = scatters or _contradicts(par, work, sigma, AGAINST_VERTICAL if k == 2 else AGAINST)
         if not told:
             against = jump or row.latched == 0  # the filter soon knows too little: only what happens at once counts
         if calm:
             row.shift[k] = keep * row.shift[k] + step
-        elif against and coasting:
+        elif against and (sinking if k == 2 else coasting):
             row.shift[k] += row.gap[k]
         elif against or paused or (coasting and row.jumped_away == 0):
             row.shift[k] += step
@@ -105,14 +110,17 @@ def note_left(row: Vehicle, work: Work, before: F8) -> None:
 
 @njit(cache=True)
 def _total(row: Vehicle, work: Work) -> float:
-    """Fill `work.total` with where the fix is, seen from the last position that was established; its length.
-
-    Vertical metres count half, because GPS is worse there.
-    """
+    """Fill `work.total` with where the fix is, seen from the last position that was established; its length."""
     total = work.total
     for k in range(3):
         total[k] = row.away[k] + row.shift[k]
-    return math.sqrt(total[0] ** 2 + total[1] ** 2 + (total[2] / VERTICAL_POSITION) ** 2)
+    return _length(total[0], total[1], total[2])
+
+
+@njit(cache=True)
+def _length(north: float, east: float, down: float) -> float:
+    """How far that is; vertical metres count half, because GPS is worse there."""
+    return math.sqrt(north * north + east * east + (down / VERTICAL_POSITION) ** 2)
 
 
 @njit(cache=True)
@@ -133,21 +141,25 @@ def look_after_outage(row: Vehicle, fix: F8) -> None:
 
 
 @njit(cache=True)
-def has_returned(row: Vehicle, work: Work) -> bool:
-    """Whether a position that had been displaced is back where it was, and stays there."""
+def has_returned(row: Vehicle, par: Settings, work: Work, dt: float) -> bool:
+    """Whether a position that had been displaced is back where it was, and stays there.
+
+    Less than what would be kept as a displacement is nothing to return from: other rules end such a verdict.
+    """
     total = _total(row, work)
     row.farthest = max(row.farthest, total)
     near = max(RETURN_M, RETURN_PART * row.farthest)
-    if row.self_s < RETURN_S:
-        return False
-    return total < near < row.farthest or _undoes_pull(row)
+    back = row.farthest >= max(par.lasting_m, near) and total < near
+    row.back_s = row.back_s + dt if back or _undoes_pull(row) else 0.0
+    return row.back_s >= RETURN_S and row.self_s >= RETURN_S
 
 
 @njit(cache=True)
 def _undoes_pull(row: Vehicle) -> bool:
     """Whether the position came back by what it may have been pulled away before."""
-    far = math.sqrt(row.pulled[0] ** 2 + row.pulled[1] ** 2)
-    left = math.sqrt((row.pulled[0] + row.shift[0]) ** 2 + (row.pulled[1] + row.shift[1]) ** 2)
+    pulled, shift = row.pulled, row.shift
+    far = _length(pulled[0], pulled[1], pulled[2])
+    left = _length(pulled[0] + shift[0], pulled[1] + shift[1], pulled[2] + shift[2])
     return far > 0.0 and left < RETURN_PART * far
 
 
@@ -166,14 +178,18 @@ def keep_displacement(row: Vehicle, par: Settings, work: Work) -> bool:
         for k in range(3):
             row.shift[k] = row.left[k] if row.stood == STOOD_GPS and std < SURE_POSITION else 0.0
     total = _total(row, work)
-    if row.good_s < KNOWN * par.warmup_s or total < max(par.lasting_m, least):
+    if row.good_s < KNOWN * par.warmup_s:
         forget_displacement(row)
         return False
-    if row.jumped_away == 0 and row.stood == 0 and row.away_t == 0.0:
-        # position and velocity of the GPS agreed all the time: it may as well be the IMU that was wrong
-        for k in range(3):
-            row.pulled[k], row.shift[k] = row.shift[k], 0.0
-        row.pulled_s = row.farthest = 0.0
+    small = total < max(par.lasting_m, least)
+    if small or (row.jumped_away == 0 and row.stood == 0 and row.away_t == 0.0):
+        # a few metres, or position and velocity of the GPS agreed all the time: it may as well be the IMU that was
+        # wrong. Nothing that lasts, but when the position goes back by as much, that is no new displacement either
+        forget_displacement(row)
+        if row.stood == 0 and total >= RETURN_M:
+            for k in range(3):
+                row.pulled[k] = work.total[k]
+            row.pulled_s = 0.0
         return False
     for k in range(3):
         row.away[k] = work.total[k]
@@ -190,4 +206,4 @@ def forget_displacement(row: Vehicle) -> None:
     row.away[:] = 0.0
     row.shift[:] = 0.0
     row.pulled[:] = 0.0
-    row.away_t = row.farthest = 0.0
+    row.away_t = row.farthest = row.back_s = 0.0

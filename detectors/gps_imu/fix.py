@@ -21,7 +21,15 @@ from watchkeeper.detectors.gps_imu.eskf import POS, VEL, observe, settle
 from watchkeeper.detectors.gps_imu.imu_bins import consume, move_covariance
 from watchkeeper.detectors.gps_imu.read import has_changed, hold_course, read_fix, remember
 from watchkeeper.detectors.gps_imu.receiver import fix_timing, learn_delay, learn_lead, lost_accuracy
-from watchkeeper.detectors.gps_imu.scale import calibrate, count_freeze, expect, is_moving, learn, scale_channels
+from watchkeeper.detectors.gps_imu.scale import (
+    calibrate,
+    count_freeze,
+    expect,
+    feel_push,
+    is_moving,
+    learn,
+    scale_channels,
+)
 from watchkeeper.detectors.gps_imu.state import (
     ACCURACY,
     AGAINST,
@@ -84,6 +92,7 @@ def take_gps(row: Vehicle, par: Settings, work: Work, t: float, data: F8, i: int
         loosen(row, fix, moved[0], moved[1], span)
     accel = math.sqrt(moved[0] * moved[0] + moved[1] * moved[1] + moved[2] * moved[2]) / span
     row.accel = max(accel, row.accel * math.exp(-dt / SETTLE_S))
+    feel_push(row, work, span)
 
     ahead = lag / span
     residual, distance = work.residual, work.distance

@@ -17,16 +17,20 @@ from watchkeeper.detectors.gps_imu.constants import (
     ACTIVE_ACCEL,
     ACTIVE_SPEED,
     ACTIVE_VIBRATION,
+    BIN_S,
     CREDIT_MAX,
     CREDIT_SHARE,
     EARLY,
     FREEZE_EPOCHS,
     FREEZE_SEEN_MAX,
     FROZEN_S,
+    LEANING_S,
     LEVEL_FIRST,
     LEVEL_MAX,
     LEVEL_MIN,
     LEVEL_STEP,
+    PUSH_SIGMA,
+    PUSHED_S,
     STILL_S,
     STUCK_NOISY,
     STUCK_S,
@@ -62,6 +66,27 @@ def is_moving(row: Vehicle, speed: float) -> bool:
 
 
 @njit(cache=True)
+def feel_push(row: Vehicle, work: Work, span: float) -> None:
+    """Whether the IMU feels motion, without a word of the GPS and whatever the attitude is wrong by.
+
+    A wrong tilt is a force that stays, a gyro bias one that turns slowly; motion is a force that changes at once, by
+    more than what vibration leaves of itself in the mean of an epoch.
+    """
+    mean = row.leaning
+    if mean[0] == 0.0 and mean[1] == 0.0 and mean[2] == 0.0:
+        for k in range(3):
+            mean[k] = work.force[k] / span
+    keep = math.exp(-span / LEANING_S)
+    off = 0.0
+    for k in range(3):
+        change = work.force[k] / span - mean[k]
+        off += change * change
+        mean[k] += (1.0 - keep) * change
+    shaken = PUSH_SIGMA**2 * row.vibration * min(1.0, BIN_S / span)
+    row.unpushed_s = 0.0 if off > ACTIVE_ACCEL**2 + shaken else row.unpushed_s + span
+
+
+@njit(cache=True)
 def expect(row: Vehicle) -> None:
     """Set the usual distances of a vehicle of which nothing is known."""
     if row.usual[0] == 0.0:
@@ -84,12 +109,20 @@ def scale_channels(row: Vehicle, par: Settings, work: Work, sigma: F8, changed: 
     seen = 1.0 + row.freeze_seen
     in_use = moving or row.vibration > ACTIVE_VIBRATION
     frozen = par.threshold * row.freeze_run / (FREEZE_EPOCHS * seen)
-    # not by its speed, which is only what the filter thinks without fixes
-    pushed = row.accel > ACTIVE_ACCEL
+    # neither by its speed nor by its acceleration, which are only what the filter thinks without fixes
+    pushed = row.unpushed_s < PUSHED_S
     row.still_s = 0.0 if pushed or changed or row.vibration > ACTIVE_VIBRATION else row.still_s + dt
-    row.frozen_s = 0.0 if changed else row.frozen_s + (dt if pushed and row.latched == 1 else 0.0)
-    # once found, a freeze goes on when the vehicle pauses; for good if it has really moved under the same fix
-    goes_on = row.latched == 1 and row.stood & STOOD_GPS != 0 and (row.still_s < STILL_S or row.frozen_s >= FROZEN_S)
+    known = row.good_s >= par.warmup_s or row.told_early == 1
+    if changed:
+        row.frozen_s = 0.0
+    elif pushed and row.latched == 1:
+        row.frozen_s += dt
+    elif not known:
+        row.frozen_s = max(0.0, row.frozen_s - dt)  # a parked vehicle is touched now and then
+    # once told, a freeze goes on when the vehicle pauses; for good if it has really moved under the same fix. Before
+    # the warm-up is over a pause is good data: a latch from the first seconds would otherwise never let it be over
+    told = known and row.latched == 1 and row.stood & STOOD_GPS != 0
+    goes_on = told and (row.still_s < STILL_S or row.frozen_s >= FROZEN_S)
     sigma[FREEZE] = par.weight[FREEZE] * frozen if in_use or goes_on else 0.0
     # a simulator without noise repeats both sensors at rest: only an IMU that stands still under a moving GPS is stuck
     stuck = changed and row.imu_varied > STUCK_NOISY

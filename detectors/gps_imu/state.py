@@ -121,6 +121,10 @@ class Vehicle:
     lon: float
     accel: float
     """Recent peak of acceleration, m/s2."""
+    leaning: Vector
+    """Leaky mean of the specific force in the filter's axes, m/s2."""
+    unpushed_s: float
+    """How long the specific force has stayed near that mean: no motion, whatever the attitude is wrong by."""
     # what the last seconds add up to: see channels.py
     against: Vector
     """Leaky sum of position change minus the path that the velocity tells, in sigmas."""
@@ -187,6 +191,8 @@ class Vehicle:
     """Time in motion under a fix that repeats itself, while the verdict is latched."""
     still_s: float
     """Time that the vehicle has been at rest under it."""
+    told_early: int
+    """1 once a freeze was told before the warm-up was over."""
     # how far the position is displaced: see displacement.py
     shift: Vector
     """Leaky sum of what the position has moved by, from fix to fix, without a reason that the filter knows, m."""
@@ -204,6 +210,8 @@ class Vehicle:
     """1 if the GPS's position contradicted its own velocity since the latch."""
     farthest: float
     """Largest displacement since the latch, or since the position was last established, m."""
+    back_s: float
+    """How long the position has been back."""
     mean_score: float
     """Leaky mean of the score."""
     good_s: float

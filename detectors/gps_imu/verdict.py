@@ -13,6 +13,7 @@ from watchkeeper.detectors.gps_imu.constants import (
     ACCEL_BIAS,
     CALM_PART,
     CALM_S,
+    FROZEN_S,
     GATE,
     GYRO_REST,
     LATCH_RUN,
@@ -73,7 +74,7 @@ def conclude(row: Vehicle, par: Settings, work: Work, sigma: F8, score: float, d
         row.latched = 1
         row.latched_t = row.fix_t
         row.tried = row.blamed = row.stood = row.taken = 0
-        row.calm_s = row.self_s = 0.0
+        row.calm_s = row.self_s = row.back_s = 0.0
     if row.latched == 1:
         row.stood |= STOOD_GPS if sigma[FREEZE] >= par.threshold else 0
         row.stood |= STOOD_IMU if sigma[STUCK] >= par.threshold else 0
@@ -82,7 +83,7 @@ def conclude(row: Vehicle, par: Settings, work: Work, sigma: F8, score: float, d
         row.self_s = row.self_s + dt if consistent else 0.0
         if sigma[STUCK] >= par.threshold:
             row.tried = 1  # the attitude is lost: no use in keeping it when the IMU comes back
-        if has_returned(row, work):
+        if has_returned(row, par, work, dt):
             _release(row, par, work)
         elif row.calm_s >= CALM_S and _sure(row):
             row.latched = 0
@@ -97,8 +98,27 @@ def conclude(row: Vehicle, par: Settings, work: Work, sigma: F8, score: float, d
         forget_pull(row, dt)
     _hold(row, par, sigma, work.ratio)
     if not warm:
-        return math.nan
+        return _told_early(row, par, sigma)
     return max(score, LATCHED * par.threshold) if row.latched == 1 or row.away_t > 0.0 else score
+
+
+@njit(cache=True)
+def _told_early(row: Vehicle, par: Settings, sigma: F8) -> float:
+    """What is said before the warm-up is over: that the GPS is frozen, which takes neither levels nor an attitude.
+
+    A vehicle whose GPS is frozen from the start never shows good data: the time in motion under one and the same fix
+    counts in its place. After that the channel goes on until the warm-up is over, or nobody would hear of the end.
+    """
+    frozen = row.stood & STOOD_GPS != 0 and row.frozen_s >= max(FROZEN_S, par.warmup_s - row.good_s)
+    if frozen:
+        row.told_early = 1
+    if row.told_early == 0:
+        return math.nan
+    for c in range(sigma.size):
+        if c != FREEZE:
+            sigma[c] = 0.0  # nobody knows yet what is usual
+    waits = row.latched == 1 and row.stood & STOOD_GPS != 0
+    return max(sigma[FREEZE], LATCHED * par.threshold) if waits else sigma[FREEZE]
 
 
 @njit(cache=True)

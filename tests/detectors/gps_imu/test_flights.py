@@ -43,7 +43,7 @@ class Flight:
         return float(self.t[Kind.GPS][-1] - self.t[Kind.GPS][0])
 
     def copy(self) -> Flight:
-        return Flight(self.t, {kind: data.copy() for kind, data in self.data.items()})
+        return Flight(dict(self.t), {kind: data.copy() for kind, data in self.data.items()})
 
 
 def read(path: Path) -> Flight:
@@ -157,8 +157,33 @@ def middle(f: Flight) -> float:
     return float(np.median(moving))
 
 
-def test_a_gps_that_is_frozen_from_start_to_end_is_found(recorded):
-    assert alarms({FROZEN: recorded[FROZEN]})[FROZEN]
+def slow(f: Flight) -> None:
+    """An IMU of about 25 Hz."""
+    step = round(0.04 / float(np.median(np.diff(f.t[Kind.IMU]))))
+    f.t[Kind.IMU], f.data[Kind.IMU] = f.t[Kind.IMU][::step], f.data[Kind.IMU][:, ::step]
+
+
+def late(f: Flight) -> None:
+    """Times that jitter."""
+    rng = np.random.default_rng(0)
+    for kind, most in ((Kind.IMU, 0.02), (Kind.GPS, 0.05)):
+        f.t[kind] = np.sort(f.t[kind] + rng.uniform(0.0, most, len(f.t[kind])))
+
+
+@pytest.mark.parametrize("changes", [(), (slow,), (late,), (slow, late)])
+def test_a_gps_that_is_frozen_from_start_to_end_is_found(recorded, changes):
+    f = recorded[FROZEN].copy()
+    for change in changes:
+        change(f)
+    assert alarms({FROZEN: f})[FROZEN]
+
+
+def test_a_gps_that_is_frozen_before_the_flight_is_found_in_every_flight(flights):
+    still = {name: f.copy() for name, f in flights.items()}
+    for f in still.values():
+        f.data[Kind.GPS][:] = f.data[Kind.GPS][:, [0]]
+    raised = alarms(still)
+    assert all(raised.values())
 
 
 def test_no_clean_flight_raises_an_alarm(recorded):
