@@ -234,6 +234,8 @@ class EventClock:
         self.give_up(drop)
         self._let_in(i, let_in, verdict, move=False)
         self.held, now["resumed"] = undecided, True
+        # those of whom nothing is held any more have no part in a jump
+        self._table.leave_run({held.name for held in let_in} - others)
 
     def _jumped(self, agree: Bool) -> bool:
         """Whether the senders that agree have the new time: they are most of all, or nobody else speaks."""
@@ -263,14 +265,16 @@ class EventClock:
         names = [sample.name for sample in held]
         numbers = self._table.numbers(names, np.arange(len(names), dtype=np.int32))
         now = self._table.now
+        newest_t: dict[str, float] = {}
         for number, sample in zip(numbers.tolist(), held, strict=True):
             lead_s = 0.0 if now["t"] == -np.inf else min(sample.t - now["t"], now["reach_s"])
             sender = self._table.senders[number]
             on_line(sender, sample.t, lead_s, int(sender["via"]) - 1, now)
             # it was no stray after all
             sender["strays"] = 0.0
+            sender["odd"] = False
             if move:
-                now["t"] = max(now["t"], sample.t)
+                newest_t[sample.name] = max(sample.t, newest_t.get(sample.name, -np.inf))
             elif sample.t > now["leader_t"] > -np.inf:
                 via = int(sender["via"]) - 1
                 voter = -1 - via if now["gateways_vote"] and via >= 0 else number + 1
@@ -279,6 +283,8 @@ class EventClock:
             rules_of.new_run(now)
         if not move:
             return
+        # as far as two have got, where there are two
+        now["t"] = max(now["t"], sorted(newest_t.values())[-2:][0])
         now["leader"], now["leader_voter"], now["leader_t"] = 0, 0, -np.inf
         rules_of.review(self._table.senders, self._table.high, now, self._rules)
         now["closed"] = max(int(now["closed"]), closed_tick(now["t"], self.tick_s, now["wait_s"]))

@@ -9,7 +9,8 @@ next to nothing. From this
   again and again they show an earlier one, its clock is ahead by the difference;
 - any other is a stray. Strays that agree with each other while the rest of the fleet goes on are a clock that is off by
   a steady amount: it becomes the sender's offset, and from then on its samples are on the line. Strays that do not
-  agree make the sender unsteady: all its samples are refused until they have been on the line for a while;
+  agree make the sender unsteady: all its samples are refused until they have been on the line for a while. Two are
+  enough if one of them was ahead, because a delay can only make a sample late;
 - once per tick the fleet's own time is reviewed: if all but a few senders lag behind M, these few have pulled it ahead
   together. M goes back to the majority, and those few are the ones that are off. If many lag (a backlog, a flood),
   ticks wait longer for them; one sender alone is not waited for.
@@ -47,8 +48,8 @@ AGREE, AGREE_S = 4, 2.0
 # Share of strays from which a sender is unsteady, and below which it is trusted again.
 UNSTEADY, STEADY = 0.4, 0.1
 # A sender of which nothing was taken for this long, though it sends, is named: it is not judged. Short enough for the
-# second of two reports that are five seconds apart.
-UNTAKEN_S = 4.0
+# second of two reports that are five seconds apart, while the fleet's time is a second and a half behind.
+UNTAKEN_S = 3.5
 # The newest time, which one sender has shown alone, is compared with the next samples of two others. How often that
 # must be to say that the sender is ahead.
 AHEAD_N = 2
@@ -59,6 +60,12 @@ ORDERED_S = 1.0
 ALONE_REPORTS, ALONE_LEAST_S, DOUBT_N = 2.0, 2.0, 3
 # What is left of a usual number of strays in a row after each sample on the line.
 ROW_FADE = 0.999
+# Two samples that no delay explains, no further apart than this or than so many of the sender's reports, tell more than
+# one: a clock that leaps between them is unsteady.
+ODD_S, ODD_REPORTS = 10.0, 4.0
+# Samples of the fleet by which its time may be behind when one arrives; while nobody's interval is known, reports may
+# be as rare as this.
+STALE, RARE_S = 4.0, 5.0
 # Steps of a sender that are no longer than this many of its intervals go on from each other.
 STEPS = 3.0
 # Offsets that change more often than this within a minute are not steady either.
@@ -111,6 +118,8 @@ class Sender:
     interval_s: float
     lead_s: float
     """How far it is ahead of the fleet when its samples arrive, averaged."""
+    last_lead_s: float
+    """The same of its last sample."""
     lag_s: float
     """How far it was behind at most, fading."""
     offset_s: float
@@ -129,6 +138,11 @@ class Sender:
     agreed_s: float
     agreed_n: int
     agreed_t: float
+    # its last sample that was off: whether there is one, whether it was ahead as sent, by how much, the fleet's time
+    odd: bool
+    odd_ahead: bool
+    odd_s: float
+    odd_t: float
     changes: int
     changed_t: float
     via: int
@@ -246,6 +260,8 @@ def admit(
             codes[i] = REFUSED
             _calm(sender)
             continue
+        if outvotes(who[i] + 1, x, sender, now, rules):
+            return i, STRAY
         if not now.resumed:
             heard(who[i] + 1, x, sender, now, rules)
         now.confirmed = now.confirmed or now.line not in (0, who[i] + 1)
@@ -272,6 +288,15 @@ def admit(
         if news:
             return i + 1, REVIEW
     return t.size, DONE
+
+
+@njit(cache=True)
+def outvotes(number: int, x: float, sender: Any, now: Any, rules: Rules) -> bool:
+    """Whether a sample is as far behind the only sender on the line as that of another, which is held: two to one."""
+    if now.confirmed or now.line in (0, number) or now.held == 0 or now.run_senders == 0 or sender.run == now.run:
+        return False
+    both_behind = max(x, now.run_t) < now.t - rules.tolerance_s
+    return bool(both_behind and -rules.lateness_s <= x - now.run_t <= DEEP_S)
 
 
 @njit(cache=True)
@@ -319,11 +344,18 @@ def contradicts(x: float, voter: int, senders: NDArray[Any], now: Any, rules: Ru
     leader.ahead_s += max(0.3, 1.0 / leader.ahead_n) * (min(behind_s, now.compared_s) - leader.ahead_s)
     # samples may come in bursts, in any order within lateness_s
     least_s = max(rules.tolerance_s, rules.lateness_s)
-    if leader.ahead_n < AHEAD_N or leader.ahead_s <= least_s or leader.n == 0:
-        return False
-    _shift(leader, leader.ahead_s, now)
-    now.leader, now.leader_voter, now.leader_t = 0, 0, -np.inf
-    return True
+    ahead_s = min(behind_s, now.compared_s, now.leader_t - now.t)
+    # clearly ahead: of both, of those that ticks wait for, and of a fleet whose time is behind by reports yet to come
+    clearly = ahead_s > max(least_s, now.wait_s) and now.leader_t - now.t > least_s + 0.5 * stale_s(now)
+    again = clearly and leader.odd_ahead and recently_odd(leader, now)
+    news = clearly and leaps(leader, ahead_s, now, rules)
+    if not news and leader.n > 0 and (again or (leader.ahead_n >= AHEAD_N and leader.ahead_s > least_s)):
+        _shift(leader, ahead_s if again else leader.ahead_s, now)
+        news = True
+    if clearly or news:
+        # what it sends next is compared again, whatever it has shown before
+        now.leader, now.leader_voter, now.leader_t = 0, 0, -np.inf
+    return news
 
 
 @njit(cache=True)
@@ -395,6 +427,7 @@ def on_line(sender: Any, x: float, lead: float, via: int, now: Any) -> None:
         step = x - sender.newest_t
         if step > 0.0:
             sender.interval_s += ALPHA * (step - sender.interval_s) if sender.n > 1 else step - sender.interval_s
+    sender.last_lead_s = lead
     fade = np.exp(-max(0.0, max(x, now.t) - sender.heard_t) / LAG_S) if sender.n else 0.0
     sender.lag_s = max(-lead, sender.lag_s * fade)
     sender.newest_t = max(sender.newest_t, x)
@@ -424,6 +457,8 @@ def stray(sender: Any, lead: float, now: Any, rules: Rules) -> bool:
         sender.refused_t = now.t
     sender.refused_n += 1
     sender.sent_t = now.t
+    if leaps(sender, lead, now, rules):
+        return True
     back = now.t + lead < sender.last_t - DEEP_S
     far = (lead > 0.0 or lead < -rules.max_jump_s or back) and now.t > sender.stray_t
     sender.last_t = now.t + lead
@@ -450,6 +485,45 @@ def stray(sender: Any, lead: float, now: Any, rules: Rules) -> bool:
 
 
 @njit(cache=True)
+def stale_s(now: Any) -> float:
+    """How far the fleet's time may be behind: some of its reports, which are rare in a small fleet."""
+    return float(STALE * (now.every_s if now.every_s > 0.0 else RARE_S) / max(1, now.active))
+
+
+@njit(cache=True)
+def recently_odd(sender: Any, now: Any) -> bool:
+    """Whether it has sent something odd lately, and the fleet has gone on since."""
+    apart_s = now.t - sender.odd_t
+    return bool(sender.odd and 0.0 < apart_s <= max(ODD_S, ODD_REPORTS * sender.interval_s))
+
+
+@njit(cache=True)
+def leaps(sender: Any, lead: float, now: Any, rules: Rules) -> bool:
+    """A sample was this far from the fleet; True when that and the one before say that the sender's clock is off.
+
+    One of the two was ahead of the fleet, which no delay explains. The fleet must have gone on in between, and while it
+    may be the fleet that comes back with a backlog nothing is said.
+    """
+    if now.active <= 2 or now.doubt or sender.unsteady:
+        sender.odd = False
+        return False
+    differ = abs(lead - sender.odd_s) > rules.lateness_s + stale_s(now)
+    # its own time has gone on, the fleet's by more: the fleet may be catching up
+    apart_s = now.t - sender.odd_t
+    differ = differ and not -apart_s < lead - sender.odd_s < 0.0
+    # one that is behind by its delay may seem ahead once it comes quicker
+    ahead = min(lead, lead + sender.offset_s) > 0.0
+    if recently_odd(sender, now) and differ and (ahead or sender.odd_ahead):
+        sender.unsteady = True
+        sender.strays = 1.0
+        name(sender, now)
+        return True
+    if not sender.odd or now.t != sender.odd_t:
+        sender.odd, sender.odd_ahead, sender.odd_s, sender.odd_t = True, ahead, lead, now.t
+    return False
+
+
+@njit(cache=True)
 def untaken(sender: Any) -> bool:
     """Whether it has sent for a while, and nothing of that was taken."""
     return bool(sender.refused_n > 0 and sender.sent_t - sender.refused_t > UNTAKEN_S)
@@ -470,6 +544,7 @@ def _shift(sender: Any, by_s: float, now: Any) -> None:
     sender.agreed_n = 0
     sender.ahead_s = 0.0
     sender.ahead_n = 0
+    sender.odd = False
     sender.strays = 0.0
     if sender.changes > CHANGES:
         sender.unsteady = True
@@ -494,7 +569,7 @@ def review(senders: NDArray[Any], high: int, now: Any, rules: Rules) -> None:
     interval = np.empty(lead.size)
     whose = np.empty(lead.size, np.int64)
     step = 1 + high // REVIEWED
-    n, active, proven = 0, 0, 0
+    n, active, proven, trailing = 0, 0, 0, 0
     for s in range(high):
         sender = senders[s]
         if is_active(sender, now) and not sender.unsteady:
@@ -503,6 +578,7 @@ def review(senders: NDArray[Any], high: int, now: Any, rules: Rules) -> None:
             if s % step == 0 and n < lead.size:
                 lead[n], lag[n], interval[n] = sender.lead_s, sender.lag_s, sender.interval_s
                 whose[n] = s
+                trailing += sender.last_lead_s < -rules.tolerance_s
                 n += 1
     now.active, now.proven = active, proven
     now.confirmed = active > 1
@@ -526,8 +602,9 @@ def review(senders: NDArray[Any], high: int, now: Any, rules: Rules) -> None:
     if behind > 0.5 * rules.lateness_s:
         now.wait_s = min(rules.max_jump_s, max(rules.lateness_s, behind + 0.5 * rules.lateness_s))
     ahead = np.count_nonzero(lead[:n] > now.lead_s + rules.tolerance_s)
-    # one late sample is not a habit: most must be known for a while
-    if now.lead_s < -rules.tolerance_s and ahead <= max(1, n // 4) and 2 * proven > active:
+    # one late sample is not a habit: most must be known for a while, and not only have been behind at some time
+    behind_now = now.lead_s < -rules.tolerance_s and 2 * trailing > n
+    if behind_now and ahead <= max(1, n // 4) and 2 * proven > active:
         _go_back(senders, high, now, rules)
 
 
@@ -541,7 +618,9 @@ def _go_back(senders: NDArray[Any], high: int, now: Any, rules: Rules) -> None:
     for s in range(high):
         sender = senders[s]
         sender.heard_t = min(sender.heard_t, now.t)
+        sender.odd = False
         sender.lead_s -= back_s
+        sender.last_lead_s -= back_s
         sender.lag_s = max(0.0, sender.lag_s + back_s)
         if sender.lead_s > rules.tolerance_s and is_active(sender, now):
             _shift(sender, sender.lead_s, now)

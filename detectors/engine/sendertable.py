@@ -71,6 +71,14 @@ class SenderTable:
         found[number] = True
         return found
 
+    def leave_run(self, names: set[str]) -> None:
+        """These senders are no part of the present run of strays any more."""
+        for name in names:
+            sender = self.senders[self._number[name]]
+            if sender["run"] == self.now["run"]:
+                sender["run"] = 0
+                self.now["run_senders"] -= 1
+
     def votes(self, chosen: Bool) -> tuple[int, int]:
         """How many these are, and how many of them were on the line lately."""
         if chosen.sum() == 1:

@@ -53,9 +53,13 @@ def steps(rng: Rng, t: F8) -> F8:
     return t + rng.choice([2.0, 5.0, 20.0, 3600.0, -5.0, -3600.0]) * (np.arange(len(t)) > rng.integers(len(t)))
 
 
-# Those that are far off from the start must be named, and within so many seconds; some times of one that jitters are
-# right by chance. Ten seconds are the aim; one that jitters takes up to 22 in one scene of fifteen.
-FAR_S = {"offset": 10.0, "creep": 10.0, "jitter": 25.0}
+# Those that are far off must be named within so many seconds of their second sample. With a report every five seconds
+# these are two reports, and the second of them must first arrive, and two others must speak after it: a second more.
+FAR_S, ANSWER_S = 10.0, 1.0
+# No further off than this is right as far as the fleet can see: a delay of lateness_s, and the gaps between reports.
+# Where fewer than two of the samples until then are further off, the time runs from the second one that is: some of
+# those that jitter are right by chance, and one that creeps by a second per report begins with the right time.
+OFF_S = 2.0
 FAR: dict[str, Callable[[Rng, F8], F8]] = {"offset": offset, "creep": creep, "jitter": jitter}
 ANY = FAR | {"walk": walk, "runs_fast": runs_fast, "slowly": slowly, "steps": steps}
 
@@ -64,8 +68,18 @@ class Scene(NamedTuple):
     who: I4
     via: I4
     t: F8
-    heard_t: float
-    """The true time of the offender's second sample."""
+    due_t: float
+    """The true time when the offender must have been named, if it is far off."""
+
+
+def due(times: F8, wrong: F8) -> float:
+    """When an offender must have been named that sends at these times, with those for them."""
+    wait_s = max(FAR_S, 2.0 * (times[1] - times[0]) + ANSWER_S)
+    second_t = times[1]
+    off = times[np.abs(wrong - times) > OFF_S]
+    if len(off) > 1 and off[1] > second_t + wait_s - ANSWER_S:
+        second_t = off[1]
+    return float(second_t + wait_s)
 
 
 def scene(how: Callable[[Rng, F8], F8], seed: int) -> Scene:
@@ -89,11 +103,12 @@ def scene(how: Callable[[Rng, F8], F8], seed: int) -> Scene:
         arrives[0] = 0.0
     arrival.append(arrives)
     who.append(np.full(len(times), HONEST))
-    t.append(how(rng, times))
+    wrong = how(rng, times)
+    t.append(wrong)
     order = np.argsort(np.concatenate(arrival), kind="stable")
     senders = np.concatenate(who)[order].astype(np.int32)
     via = (senders % gateways if gateways else np.full(len(senders), -1)).astype(np.int32)
-    return Scene(senders, via, np.concatenate(t)[order], times[1])
+    return Scene(senders, via, np.concatenate(t)[order], due(times, wrong))
 
 
 def judge(who: I4, via: I4, t: F8, cuts: list[int]) -> tuple[list[tuple[bool, float]], list[ClockNote]]:
@@ -116,14 +131,14 @@ def judge(who: I4, via: I4, t: F8, cuts: list[int]) -> tuple[list[tuple[bool, fl
 
 
 def check(name: str, seed: int) -> None:
-    who, via, t, heard_t = scene(ANY[name], seed)
+    who, via, t, due_t = scene(ANY[name], seed)
     honest = who < HONEST
     found, notes = judge(who, via, t, [])
     alone, _ = judge(who[honest], via[honest], t[honest], [])
     assert [sample for sample, good in zip(found, honest, strict=True) if good] == alone
     assert {note.name for note in notes if note.offset_s or note.unsteady or note.late} <= {"bad"}
-    if name in FAR_S:
-        assert min(note.t for note in notes) - heard_t <= FAR_S[name]
+    if name in FAR:
+        assert min(note.t for note in notes) <= due_t
     cuts = np.sort(np.random.default_rng(seed).integers(0, len(t), 30)).tolist()
     assert judge(who, via, t, cuts) == (found, notes)
 
