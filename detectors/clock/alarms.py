@@ -1,6 +1,6 @@
 """From notes about senders' clocks to the alarm `clock`: one per vehicle, or per gateway with all its vehicles.
 
-The engine's clock has confirmed each note (detectors/engine/senders.py), so there is nothing to debounce: the first
+The engine's clock has confirmed each note (detectors/engine/senders/), so there is nothing to debounce: the first
 note raises. Called by the pipeline at every tick; pure, event time only.
 """
 

@@ -4,13 +4,13 @@ Pure bookkeeping, used by the pipeline only. Every decision depends on the sampl
 arrival, one by one, so it is the same for any chunking of the input.
 
 Time is cut into ticks: tick k ends at k * tick_s and its window is ((k-1) * tick_s, k * tick_s]. With M the fleet's
-time (senders.py: no single sender can move it), every tick that ends before M - wait is closed; the wait is lateness_s,
-more while many senders lag. What becomes of a sample:
+time (senders/line.py: no single sender can move it), every tick that ends before M - wait is closed; the wait is
+lateness_s, more while many senders lag. What becomes of a sample:
 - accepted, at its own time with the known offset of its sender taken off;
 - late: it belongs to a closed tick. Dropped;
 - clock: its sender's clock jumps about. Dropped;
 - time_jump: it is too far ahead of M, or more than max_jump_s behind. It is held. If a sample on the line arrives next,
-  what was held is dropped: somebody's clock is wrong, and senders.py learns by how much. If instead most senders are
+  what was held is dropped: somebody's clock is wrong, and senders/ learns by how much. If instead most senders are
   held, agreeing with each other (those that go back or are alone for jump_confirm_s), or nobody else speaks for a
   while, then time itself has jumped: forward (a gap in the input) the samples are let in, backward (a simulation was
   restarted) the pipeline starts a new era.
@@ -27,23 +27,21 @@ from typing import Any
 import numpy as np
 
 from watchkeeper.config.schema import Time
-from watchkeeper.detectors.engine import senders as rules_of
-from watchkeeper.detectors.engine.senders import (
+from watchkeeper.detectors.engine.senders.line import (
     ACCEPT,
     HELD,
     LATE,
     REFUSED,
     RESUME,
+    REVIEW,
     STRAY,
-    Arrived,
-    Judged,
-    Rules,
     admit,
-    closed_tick,
-    join_run,
     on_line,
-)  # fmt: skip
-from watchkeeper.detectors.engine.sendertable import SenderTable
+)
+from watchkeeper.detectors.engine.senders.majority import review
+from watchkeeper.detectors.engine.senders.records import DEEP_S, Arrived, Judged, Rules, closed_tick
+from watchkeeper.detectors.engine.senders.strays import blame, join_run, new_run, stray
+from watchkeeper.detectors.engine.senders.table import SenderTable
 from watchkeeper.detectors.fleet.clocks import ClockNote
 from watchkeeper.streams.batch import F8, I4, I8, U1, Bool
 from watchkeeper.streams.kernels import njit
@@ -144,7 +142,7 @@ class EventClock:
                 if len(verdict.resets) > resets:
                     number = self._table.numbers(names, who[i:])[who]
                 i += 1
-            elif why == rules_of.REVIEW:
+            elif why == REVIEW:
                 self._table.note(self._rules)
             elif why == RESUME:
                 self._resume(i, float(verdict.t[i]), names[who[i]], verdict, drop)
@@ -159,8 +157,8 @@ class EventClock:
         newest = max(now["t"], now["leader_t"])
         if record["unsteady"]:
             verdict.codes[i] = REFUSED
-            rules_of.stray(record, sample.t - newest, now, self._rules)
-            rules_of.name(record, now)
+            stray(record, sample.t - newest, now, self._rules)
+            blame(record, now)
             return
         verdict.codes[i] = HELD
         join_run(record, sample.t, now)
@@ -183,7 +181,7 @@ class EventClock:
                 table.begin(self.lateness_s)
             self._let_in(i, self.held, verdict)
         # while there is but one other, which of the two is right may be seen soon
-        elif rules_of.stray(record, sample.t - newest, now, self._rules):
+        elif stray(record, sample.t - newest, now, self._rules):
             table.note(self._rules)
             if not now["confirmed"]:
                 self._give_up_but(lambda held: held.name != sample.name, drop)
@@ -194,7 +192,7 @@ class EventClock:
         if t > now["t"] and now["run_ordered"] and 2 * record["run_n"] <= len(self.held) + 1:
             # reports that are rare: senders take turns, and each goes on from the one before
             return np.inf
-        return max(float(now["reach_s"]), rules_of.DEEP_S)
+        return max(float(now["reach_s"]), DEEP_S)
 
     def _is_gap(self, t: float) -> bool:
         """Whether a sample ahead is far from the one before it."""
@@ -280,13 +278,13 @@ class EventClock:
                 voter = -1 - via if now["gateways_vote"] and via >= 0 else number + 1
                 now["leader"], now["leader_voter"], now["leader_t"], now["compared"] = number + 1, voter, sample.t, 0
         if move or now["confirmed"]:
-            rules_of.new_run(now)
+            new_run(now)
         if not move:
             return
         # as far as two have got, where there are two
         now["t"] = max(now["t"], sorted(newest_t.values())[-2:][0])
         now["leader"], now["leader_voter"], now["leader_t"] = 0, 0, -np.inf
-        rules_of.review(self._table.senders, self._table.high, now, self._rules)
+        review(self._table.senders, self._table.high, now, self._rules)
         now["closed"] = max(int(now["closed"]), closed_tick(now["t"], self.tick_s, now["wait_s"]))
 
     def give_up(self, drop: Callable[[Kind, str], None]) -> None:

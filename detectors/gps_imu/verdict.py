@@ -118,7 +118,7 @@ def _told_early(row: Vehicle, par: Settings, sigma: F8) -> float:
         if c != FREEZE:
             sigma[c] = 0.0  # nobody knows yet what is usual
     waits = row.latched == 1 and row.stood & STOOD_GPS != 0
-    return max(sigma[FREEZE], LATCHED * par.threshold) if waits else sigma[FREEZE]
+    return float(max(sigma[FREEZE], LATCHED * par.threshold) if waits else sigma[FREEZE])
 
 
 @njit(cache=True)

@@ -18,8 +18,8 @@ NAMES = ("clocks", "contradictions", "controlled", "drones", "vertical")
 ELSEWHERE = {
     "detectors.conflict.grid._coarse_runs",
     "detectors.conflict.grid.first_at_least",
-    "detectors.engine.senders._calm",
-    "detectors.engine.senders._go_back",
+    "detectors.engine.senders.line._calm",
+    "detectors.engine.senders.majority._go_back",
     "detectors.gps_imu.ahrs.take_attitude",
     "detectors.gps_imu.displacement.look_after_outage",
     "streams.geo.direct_many",

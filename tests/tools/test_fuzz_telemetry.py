@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tools.fuzz.telemetry import fuzz
-from watchkeeper.detectors.engine.sendertable import SenderTable
+from watchkeeper.detectors.engine.senders.table import SenderTable
 from watchkeeper.detectors.incidents import live_tools
 from watchkeeper.detectors.incidents.scan import GpsLook, look_at_gps
 from watchkeeper.streams.batch import F8, Batch, columns_of

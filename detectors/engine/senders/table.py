@@ -1,6 +1,6 @@
 """Every sender by name and number, the fleet's time that follows from them, and notes about those that are off.
 
-The arrays that senders.py works on. Used by eventtime.py only.
+The arrays that the kernels here work on.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from watchkeeper.detectors.engine.senders import ACTIVE_S, PROVEN, STEADY, Now, Rules, Sender, is_active, untaken
+from watchkeeper.detectors.engine.senders.records import ACTIVE_S, PROVEN, Now, Rules, Sender, is_active
+from watchkeeper.detectors.engine.senders.strays import STEADY, untaken
 from watchkeeper.detectors.fleet.clocks import ClockNote
 from watchkeeper.detectors.kernels.records import blank, take_over
 from watchkeeper.streams.batch import I4, Bool
@@ -28,7 +29,7 @@ GIVE_BACK = 16
 
 
 class SenderTable:
-    """`senders[number]` and `now` are records of senders.py."""
+    """`senders[number]` and `now` are records."""
 
     def __init__(self, capacity: int, lateness_s: float) -> None:
         self._capacity = capacity

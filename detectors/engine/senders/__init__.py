@@ -1,0 +1,1 @@
+"""The clock of every sender against that of the fleet; used by eventtime.py only."""
