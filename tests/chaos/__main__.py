@@ -79,6 +79,8 @@ def _campaign(seeds: range, faults: tuple[str, ...] | None, workers: int) -> int
     results: list[Result] = []
     for result in _results(seeds, faults, workers):
         results.append(result)
+        if result.problems:
+            print(_told(result), flush=True)
         if time.monotonic() - said > 5:
             said = time.monotonic()
             failed = sum(bool(r.problems) for r in results)
@@ -92,11 +94,15 @@ def _campaign(seeds: range, faults: tuple[str, ...] | None, workers: int) -> int
     print(f"\n{len(results):,} seeds in {time.monotonic() - began:.0f} s: {figures}")
     print(f"{len(failed)} failed")
     for result in failed[:SHOWN]:
-        words = "; ".join(f"{invariant}: {words}" for invariant, words in result.problems[:3])
-        print(f"  seed {result.seed} ({', '.join(result.faults)}): {words}")
+        print(_told(result))
     if failed:
         print(f'\nmake chaos ARGS="--seed {failed[0].seed}"   shows what happened there')
     return bool(failed)
+
+
+def _told(result: Result) -> str:
+    words = "; ".join(f"{invariant}: {words}" for invariant, words in result.problems[:3])
+    return f"  seed {result.seed} ({', '.join(result.faults)}): {words}"
 
 
 def _table(results: list[Result]) -> None:
