@@ -145,6 +145,12 @@ def _duplicates(world: World, random: Random) -> None:
     world.broker.duplicate = lambda: random.random() < share
 
 
+def _forget_unread(world: World) -> None:
+    """What the run before has left is gone, unless a process has read it and can write it again."""
+    if not (world.daemon.app and world.daemon.app.memory.complete):
+        world.forgotten()
+
+
 def _disk(name: str) -> Fault:
     def plan(world: World, random: Random) -> None:
         at, lasts_s = _when(random), random.uniform(1, 16)
@@ -152,9 +158,8 @@ def _disk(name: str) -> Fault:
         def change(on: bool) -> None:
             world.note("disk", f"{name} {'begins' if on else 'ends'}")
             setattr(world.disk, name, on)
-            if name == "broken" and on and not (world.daemon.app and world.daemon.app.memory.complete):
-                # the run before is out of reach
-                world.forgotten()
+            if name == "broken" and on:
+                _forget_unread(world)
 
         world.timeline.at(at, change, True)
         world.timeline.at(at + lasts_s, change, False)
@@ -166,9 +171,7 @@ def _deleted(world: World, random: Random) -> None:
     def delete() -> None:
         world.note("disk", "state folder deleted")
         world.disk.remove()
-        if not world.daemon.process.alive:
-            # nobody is there who could write it again
-            world.forgotten()
+        _forget_unread(world)
 
     world.timeline.at(_when(random), delete)
 
