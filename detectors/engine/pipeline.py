@@ -165,21 +165,22 @@ class Pipeline:
         """Samples that were saved up during an outage, in the order of their own times.
 
         After an outage one sender after the other sends what it has saved. In this order of arrival the first one would
-        close the ticks that all others still have samples for. A batch in which time goes back stays as it is. A sender
-        that goes beyond `newest_t`, while most do not, has a clock that is off: its last sample is put where the
-        others end, so that it does not seem to go on alone.
+        close the ticks that all others still have samples for. A batch in which most go back stays as it is. A sender
+        that goes back, or beyond `newest_t`, while most do not, has a clock that is off: its last sample is put where
+        the others end, so that it does not seem to go on alone.
         """
         batch = numbered(batch)
         arrivals = Arrivals(batch)
         own_t = self.clock.own_t(arrivals.t, batch.ids, arrivals.vid)
-        if own_t.size == 0 or own_t.min() < self.clock.t_max - self.clock.max_jump_s:
-            return batch
         last_t = np.full(len(batch.ids), -np.inf)
         np.maximum.at(last_t, arrivals.vid, own_t)
         heard = last_t > -np.inf
-        if np.median(last_t[heard]) <= newest_t:
-            end_t = last_t[heard & (last_t <= newest_t)].max()
-            own_t = own_t - np.where(last_t > newest_t, last_t - end_t, 0.0)[arrivals.vid]
+        oldest_t = self.clock.t_max - self.clock.max_jump_s
+        if not heard.any() or np.median(last_t[heard]) < oldest_t:
+            return batch
+        off = heard & ((last_t < oldest_t) | (last_t > newest_t))
+        if 2 * off.sum() < heard.sum():
+            own_t = own_t - np.where(off, last_t - last_t[heard & ~off].max(), 0.0)[arrivals.vid]
         return reordered(batch, own_t)
 
     def advance(self, t: float) -> list[AlarmEvent]:
