@@ -7,6 +7,7 @@ run published, must be empty in the end. 500 flips and 500 cuts of each file run
 
 from __future__ import annotations
 
+import gc
 import random
 import shutil
 from pathlib import Path
@@ -177,6 +178,8 @@ def play(past: Past, folder: Path, name: str, how: str, seeds: range) -> None:
             print(f"{name}: {how} with seed {seed}")
             raise
         shutil.rmtree(path)
+        # a pipeline is large and full of cycles: a thousand of them are more than there is memory
+        gc.collect()
 
 
 @pytest.mark.parametrize("how", ["flip", "cut"])
