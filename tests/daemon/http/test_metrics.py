@@ -89,7 +89,8 @@ def test_labels_stay_the_same_whatever_arrives(app: App) -> None:
     samples = sum(v for (name, _), v in found.items() if name == "watchkeeper_samples_total")
     # those that may be of another time wait for the next one to decide
     assert drops + samples + len(app.pipeline.clock.held) == 2001
-    assert found["watchkeeper_vehicles", ()] == 10
+    # a full table keeps one of its ten places free for newcomers, which may just have been taken
+    assert found["watchkeeper_vehicles", ()] in (9, 10)
     assert found["watchkeeper_messages_total", ()] == 2001
 
 
