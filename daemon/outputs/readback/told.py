@@ -58,9 +58,13 @@ class Notes:
 
 def arrived(past: Past, note: bytes, is_shown: Callable[[AlarmEvent], bool]) -> set[int]:
     """The numbers of the unconfirmed events that the broker has; `is_shown`: whether this alarm is retained there."""
-    up_to = _up_to(past, note)
-    last = {event.id: event for number, event in past.unsent if number <= up_to}
-    if any(is_shown(event) == (event.state == CLEARED) for event in last.values()):
+    told = _told(note)
+    up_to = max((number for number, *event in told if past.changes.get(number) == tuple(event)), default=0)
+    # what is known last of the alarms that the note covers; the note may know what the journal has lost
+    later = {event.id for number, event in past.unsent if number > up_to}
+    newest = {event.id: event.state for _, event in past.unsent if event.id not in later}
+    newest |= {alarm: state for _, alarm, state in told if alarm in newest}
+    if any(is_shown(event) == (newest[event.id] == CLEARED) for _, event in past.unsent if event.id in newest):
         # it refused some of them
         up_to = 0
     raised = {alarm for number, (alarm, state) in past.changes.items() if number <= up_to and state == RAISED}
@@ -71,10 +75,8 @@ def arrived(past: Past, note: bytes, is_shown: Callable[[AlarmEvent], bool]) -> 
     }
 
 
-def _up_to(past: Past, note: bytes) -> int:
-    """The number of the last event in a note that our journal has; 0 without one."""
+def _told(note: bytes) -> list[tuple[int, str, str]]:
     try:
-        told = _decode(note).told
+        return _decode(note).told
     except ForeignError:
-        return 0
-    return max((number for number, *event in told if past.changes.get(number) == tuple(event)), default=0)
+        return []

@@ -98,6 +98,8 @@ def test_wherever_the_line_is_cut_nothing_that_did_not_arrive_counts_as_arrived(
     found = arrived(past, broker.note, lambda one: one.id in broker.shown)
     heard = {number for number, _ in broker.heard}
     assert found <= heard
+    noted = max((number for number, *_ in msgspec.json.decode(broker.note)["told"]), default=0) if broker.note else 0
+    assert {number for number, _ in past.unsent if number <= noted} <= found
     whole = not cut or sent[cut - 1][0] == "note"
     if whole and broker.note:
         assert found == heard - {number for number, _ in everything[:confirmed]}
@@ -150,4 +152,12 @@ def test_events_that_only_the_broker_has_do_not_hide_those_before_them() -> None
     notes, kept = Notes(), (1, event("a" * 16, RAISED))
     notes.add(*kept)
     notes.add(2, event("b" * 16, RAISED))
+    assert arrived(journal([kept]), notes.payload(), lambda _one: True) == {1}
+
+
+def test_an_end_that_only_the_broker_has_explains_why_an_alarm_is_not_shown() -> None:
+    notes, kept = Notes(), (1, event("a" * 16, RAISED))
+    notes.add(*kept)
+    notes.add(2, event("a" * 16, CLEARED))
+    assert arrived(journal([kept]), notes.payload(), lambda _one: False) == {1}
     assert arrived(journal([kept]), notes.payload(), lambda _one: True) == {1}
