@@ -29,6 +29,9 @@ import numpy as np
 from watchkeeper.config.schema import Time
 from watchkeeper.detectors.engine.senders.line import (
     ACCEPT,
+    ALONE_LEAST_S,
+    ALONE_REPORTS,
+    DOUBT_N,
     HELD,
     LATE,
     REFUSED,
@@ -39,7 +42,7 @@ from watchkeeper.detectors.engine.senders.line import (
     on_line,
 )
 from watchkeeper.detectors.engine.senders.majority import review
-from watchkeeper.detectors.engine.senders.records import DEEP_S, Arrived, Judged, Rules, closed_tick
+from watchkeeper.detectors.engine.senders.records import DEEP_S, PROVEN, Arrived, Judged, Rules, closed_tick
 from watchkeeper.detectors.engine.senders.strays import blame, join_run, new_run, stray
 from watchkeeper.detectors.engine.senders.table import SenderTable
 from watchkeeper.detectors.fleet.clocks import ClockNote
@@ -222,6 +225,7 @@ class EventClock:
         last_t = t + max(self._rules.tolerance_s, float(now["reach_s"]))
         let_in = [held for held in self.held if now["t"] < held.t <= last_t]
         rest = [held for held in self.held if not now["t"] < held.t <= last_t]
+        self._doubt_lone(name)
         # one sender against another, or against one that comes back: nothing of the other is given up yet
         if not now["confirmed"]:
             others = {held.name for held in rest} - {name}
@@ -234,6 +238,19 @@ class EventClock:
         self.held, now["resumed"] = undecided, True
         # those of whom nothing is held any more have no part in a jump
         self._table.leave_run({held.name for held in let_in} - others)
+
+    def _doubt_lone(self, name: str) -> None:
+        """Somebody is back: was one sender heard alone meanwhile, off the line from its first sample on?"""
+        now, first, last = self._table.now, self.held[0], self.held[-1]
+        number = self._table.number(first.name)
+        if number < 0 or now["doubt"] or first.name == name or {held.name for held in self.held} != {first.name}:
+            return
+        record = self._table.senders[number]
+        trusted = record["n"] > PROVEN and not record["named"] and not record["unsteady"]
+        # nobody else was heard since, and it goes on at its own pace
+        alone = now["row"] >= len(self.held) and now["run_smooth"] and now["active"] > 2 and first.t > now["t"]
+        if trusted and alone and last.t - first.t >= max(ALONE_LEAST_S, ALONE_REPORTS * float(now["every_s"])):
+            now["doubt"], now["doubt_n"], now["doubt_t"] = number + 1, DOUBT_N, last.t
 
     def _jumped(self, agree: Bool) -> bool:
         """Whether the senders that agree have the new time: they are most of all, or nobody else speaks."""

@@ -74,9 +74,9 @@ class SenderTable:
 
     def leave_run(self, names: set[str]) -> None:
         """These senders are no part of the present run of strays any more."""
-        for name in names:
-            sender = self.senders[self._number[name]]
-            if sender["run"] == self.now["run"]:
+        for number in map(self.number, names):
+            sender = self.senders[number]
+            if number >= 0 and sender["run"] == self.now["run"]:
                 sender["run"] = 0
                 self.now["run_senders"] -= 1
 
@@ -91,6 +91,10 @@ class SenderTable:
     def names_of(self, chosen: Bool) -> set[str]:
         """Their names."""
         return {self._names[number] for number in np.flatnonzero(chosen).tolist()}
+
+    def number(self, name: str) -> int:
+        """The number of a sender; -1 if it was forgotten for want of room."""
+        return self._number.get(name, -1)
 
     def name_of(self, number: int) -> str:
         """The sender with this number."""

@@ -234,6 +234,19 @@ def test_what_was_said_while_all_others_were_silent_is_taken_once_they_are_back(
     assert run.resets == []
 
 
+def test_one_that_is_back_first_after_a_gap_loses_nothing_to_the_next():
+    """All three are cut off; what they said meanwhile is lost for one, the other sends it when it is back."""
+    times = [(1e6 + t + 0.01 * k, name) for t in range(20) for k, name in enumerate("abc")]
+    times += [(1e6 + t, "a") for t in range(26, 30)]
+    times += [(1e6 + t + 0.01, "b") for t in range(20, 30)]
+    times += [(1e6 + t + 0.01 * k, name) for t in range(30, 40) for k, name in enumerate("ab")]
+    run = Run().feed([t for t, _ in times], [name for _, name in times])
+    released = {t for _, t in run.released}
+    taken = {t for (t, _), code in zip(times, run.codes, strict=True) if code == ACCEPT} | released
+    assert {t for t, name in times if name == "a"} <= taken
+    assert (run.notes(), run.resets) == ([], [])
+
+
 def test_someone_who_was_silent_cannot_pull_the_time_of_two_others():
     times = [(1e6 + t + 0.01 * k, name) for t in range(15) for k, name in enumerate("abc")]
     times += [(1e6 + t + 0.01 * k, name) for t in range(15, 30) for k, name in enumerate("ab")]
