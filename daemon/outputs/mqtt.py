@@ -10,8 +10,9 @@ retained message is removed (an empty retained payload), so that nobody who come
 
 After each connect the active alarms are published again, as `updated`: a broker that lost its memory has them
 back, and nobody sees one `raised` twice. What the broker shows beyond those is found and removed in readback/. While
-there is no connection events wait in the outbox. After a crash they also wait until the broker has shown how far it
-was told (readback/told.py), or for NOTE_S.
+there is no connection events wait in the outbox. After a start they also wait until the broker has shown how far it
+was told before (readback/told.py), NOTE_MOST_S at most: a crash may have come before the broker's confirmation was on
+our disk, and a slow disk may have lost what the broker was told.
 
 An event that the broker refuses (its rules, a quota) is published again every RETRY_S until the broker takes it or a
 later one of the same alarm. Until then nothing is confirmed to the journal, so that the next start knows of it.
@@ -45,8 +46,11 @@ log = logging.getLogger(__name__)
 DEADLETTER_PERIOD_S = 0.1
 # What the broker refused is offered again this often.
 RETRY_S = 30.0
-# So long after the first connect for the broker's note to come; it takes a round trip.
-NOTE_S = 2.0
+# So long after the first connect for the broker's note to come. It takes a round trip, behind all that the broker has
+# kept for us: the time counts from the last message that arrived (a slow disk holds the next one up for pump.DISK_S),
+# and events wait so long at most.
+NOTE_S = 2.5
+NOTE_MOST_S = 10.0
 # Ended alarms that are remembered, to tell ours from another daemon's.
 OVER_MAX = 20_000
 
@@ -87,8 +91,9 @@ class MqttSink:
         for number, event in _untold(context.past):
             self._retained.setdefault(event.id, event)
             self._outbox.put(Letter(event, number), self._retained)
-        # the broker may have them all the same: nothing goes out before it has said so
-        self._asking = bool(self._outbox)
+        # the broker may have them all the same, and more than our disk has: nothing goes out before it has said so
+        self._asking = context.state_dir is not None
+        self._patience: asyncio.TimerHandle | None = None
         self._note_topic, self._notes = told_topic(context.output, context.client_id), Notes()
 
     @property
@@ -122,15 +127,26 @@ class MqttSink:
         """There is a connection, perhaps to a broker without memory."""
         self._connected = True
         if self._asking:
-            asyncio.get_running_loop().call_later(NOTE_S, self.told, b"", {})
+            self._wait_for_note(0.0)
             return
         self._repeat()
+
+    def _wait_for_note(self, waited_s: float, received: int = -1) -> None:
+        transport = self._context.transport
+        if transport.received != received and waited_s < NOTE_MOST_S and not transport.half_blind:
+            again = partial(self._wait_for_note, waited_s + NOTE_S, transport.received)
+            self._patience = asyncio.get_running_loop().call_later(NOTE_S, again)
+            return
+        log.warning(
+            "the broker has not shown what it retains of us: what it was told before this start may be told again",
+            extra=kv(waited_s=waited_s, waiting=len(self._outbox)),
+        )
+        self.resume()
 
     def told(self, note: bytes, retained: Mapping[str, str]) -> None:
         """How far the broker was told before this run, once per run: that need not be sent again."""
         if not self._asking or not self._connected:
             return
-        self._asking = False
         past, output = self._context.past, self._context.output
         known = arrived(past, note, lambda event: retained.get(alarm_topic(output, event)) == event.id)
         # with a raise that has arrived goes the newest event of its alarm: every active alarm is published again
@@ -143,7 +159,18 @@ class MqttSink:
             log.info("the broker has what a crash left unconfirmed", extra=kv(events=len(known)))
         if known and all(number in known for number, _ in past.unsent):
             self._context.confirm(max(known))
+
+    def resume(self) -> None:
+        """What the broker shows of us is known, or will not be: send what has waited for it."""
+        if not self._asking or not self._connected:
+            return
+        self._asking = False
+        self._stop_waiting()
         self._repeat()
+
+    def _stop_waiting(self) -> None:
+        if self._patience is not None:
+            self._patience.cancel()
 
     def _repeat(self) -> None:
         """Publish the active alarms again, and what waits."""
@@ -181,6 +208,7 @@ class MqttSink:
     def disconnected(self) -> None:
         """Events wait until `connected`."""
         self._connected = False
+        self._stop_waiting()
 
     async def run(self) -> None:
         """Task: offer again what the broker refused; the transport calls back for everything else."""

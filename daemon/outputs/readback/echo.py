@@ -91,6 +91,10 @@ class Noting(Protocol):
         """What the note said when the connection began (empty: there is none); topics of alarms, with their ids."""
         ...
 
+    def resume(self) -> None:
+        """Everything that is retained has been looked at: `shows` can be asked, and events may go out."""
+        ...
+
 
 class Echo:
     """One connection's memory of us after the other. `received` is the transport's count of messages.
@@ -192,13 +196,15 @@ class Echo:
                 extra=kv(prefix=self.prefix, client_ids=",".join(sorted(self._others)[:5])),
             )
         retained = {topic: event.id for topic, event in self._seen.items() if event is not None}
-        for showing in self.showing:
-            if isinstance(showing, Noting):
-                showing.told(self._note_found, retained)
+        noting = [showing for showing in self.showing if isinstance(showing, Noting)]
+        for part in noting:
+            part.told(self._note_found, retained)
         ghosts = [topic for showing in self.showing for topic in self._remove_ghosts(showing)]
         self._seen.clear()
         self._unknown_until_s = self._now() + UNKNOWN_S
         self._count_removed(ghosts)
+        for part in noting:
+            part.resume()
 
     def _count_removed(self, ghosts: list[str]) -> None:
         self.removed += len(ghosts)

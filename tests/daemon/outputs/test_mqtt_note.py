@@ -1,0 +1,72 @@
+"""The wait for the broker's note after a start: behind all that it has kept for us, but not for ever."""
+
+import asyncio
+import logging
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from watchkeeper.config.schema import Sinks
+from watchkeeper.daemon.outputs import mqtt
+from watchkeeper.daemon.outputs.base import Context
+from watchkeeper.daemon.outputs.journal_past import Past
+from watchkeeper.detectors.alarms.events import AlarmEvent
+
+EVENT = AlarmEvent(
+    id="a000000000000000", kind="silence", state="raised", severity="caution", subjects=("a",), t=1.0, t_onset=1.0,
+    t_raised=1.0, t_cleared=None, score=1.0, threshold=1.0, evidence={}, diagnosis=None,
+)  # fmt: skip
+
+
+class Transport(SimpleNamespace):
+    """Counts what is published."""
+
+    def post(self, topic: str, payload: bytes, *, retain: bool = False, qos: int = 1) -> asyncio.Future[bool]:
+        self.posted += 1
+        done: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+        return done
+
+
+async def waited(tmp_path: Path | None, *, busy: bool = False, half_blind: bool = False, heard: bool = False) -> float:
+    """How long until the first event goes out, in NOTE_S."""
+    transport = Transport(received=0, half_blind=half_blind, connected=True, posted=0)
+    context = Context(
+        version="0", client_id="test", output="watchkeeper", state_dir=tmp_path, past=Past(), transport=transport,
+        max_active=10, vehicles=lambda: 0, callsigns=dict, watched=SimpleNamespace(),
+    )  # type: ignore[arg-type]  # fmt: skip
+    sink = mqtt.MqttSink(Sinks(), context)
+    sink.connected()
+    sink.put(EVENT)
+    began = asyncio.get_running_loop().time()
+    while not transport.posted:
+        transport.received += busy
+        if heard:
+            sink.told(b"", {})
+            sink.resume()
+        await asyncio.sleep(mqtt.NOTE_S / 100)
+    return (asyncio.get_running_loop().time() - began) / mqtt.NOTE_S
+
+
+@pytest.fixture(autouse=True)
+def faster(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mqtt, "NOTE_S", 0.05)
+    monkeypatch.setattr(mqtt, "NOTE_MOST_S", 0.2)
+
+
+@pytest.mark.parametrize(("busy", "least"), [(False, 1.0), (True, 4.0)])
+def test_events_wait_behind_what_the_broker_has_kept_and_then_go_with_a_word(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, busy: bool, least: float
+) -> None:
+    caplog.set_level(logging.WARNING)
+    assert asyncio.run(waited(tmp_path, busy=busy)) >= least
+    assert "has not shown what it retains" in caplog.text
+
+
+def test_nothing_waits_that_has_nothing_to_wait_for(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    # no journal: no earlier run; the broker does not let us read our topics; it has shown them
+    assert asyncio.run(waited(None)) < 1.0
+    assert asyncio.run(waited(tmp_path, half_blind=True)) < 1.0
+    caplog.clear()
+    assert asyncio.run(waited(tmp_path, heard=True)) < 1.0
+    assert not caplog.text
