@@ -23,6 +23,8 @@ from watchkeeper.streams.linkmeter import LinkMeter
 from watchkeeper.streams.logs.chunks import pieces, total_of
 from watchkeeper.streams.messages import Drop, Kind
 
+# Messages that arrived within so long share the arrival time of the last.
+TOGETHER_S = 0.02
 # Topic and payload of a message, or no topic and an adapter's batch; and the time of its arrival.
 Arrival = tuple[str, bytes | Batch, float]
 
@@ -41,7 +43,12 @@ class Edge:
         self._marks: list[tuple[int, float]] = []
 
     def add(self, arrivals: Sequence[Arrival]) -> int:
-        """Decode what has arrived; how many samples wait for `take`. A group shares its last arrival time."""
+        """Decode what has arrived; how many samples wait for `take`."""
+        if arrivals[-1][2] - arrivals[0][2] > TOGETHER_S and len(arrivals) > 1:
+            # they waited in our queue: that is nobody's latency
+            half = len(arrivals) // 2
+            self.add(arrivals[:half])
+            return self.add(arrivals[half:])
         decoder = self._decoder
         for topic, payload, _ in arrivals:
             if isinstance(payload, Batch):

@@ -103,3 +103,18 @@ def test_a_clock_that_jumps_by_decades_makes_no_report_and_is_named() -> None:
         (found,) = bench.edge.take()
         assert Kind.LINK not in found.kinds
     assert {(topic, reason) for topic, reason, _ in bench.bad} == {("telemetry/link/mad", Drop.RANGE)}
+
+
+def test_what_waited_in_our_queue_has_no_more_latency_than_what_did_not() -> None:
+    bench = Bench()
+    fix = {"gps_x": 0, "gps_y": 0}
+    arrivals = [
+        ("telemetry/gps/near", json.dumps({"t": 1000.0 + i / 5, **fix}).encode(), 1000.01 + i / 5) for i in range(45)
+    ]
+    # at first in time, then three seconds late
+    for some in (*(arrivals[i : i + 1] for i in range(30)), arrivals[30:]):
+        bench.edge.add(some)
+        (found,) = bench.edge.take()
+    latency = found.kinds[Kind.LINK].data[COLUMN[Kind.LINK]["latency_s"]]
+    assert len(latency)
+    np.testing.assert_allclose(latency, 0.01, atol=0.001)
