@@ -104,7 +104,7 @@ class Pump:
         self._finish = True
         # what is known of a time in which we were not listening, until the first sample after it
         self._absence: Absence | None = None
-        # what arrives from this item on waits until then for the senders that are not back yet
+        # what arrives from this item on waits until then for the senders that are not back yet; when that began
         self._settle_from, self._settle_until_s, self._left_s = inf, 0.0, 0.0
         # the broker had to wait for us: when what comes next arrives says nothing about links
         self._stalled = False
@@ -132,9 +132,13 @@ class Pump:
 
     def left(self) -> None:
         """We do not listen, or did not until now: what arrives next waits until some time after `returned`."""
-        self._settle_from = min(self._settle_from, self.intake.received)
+        self._wait_from(self.intake.received)
         self._settle_until_s, self._left_s = inf, self._now()
         self.on_step(PAUSED, 0.0)
+
+    def _wait_from(self, item: float) -> None:
+        self._settle_from = min(self._settle_from, item)
+        self.intake.settling = self._settle_from < inf
 
     def follows(self, outage_s: float) -> None:
         """The run before this one fed its last samples so long ago."""
@@ -143,13 +147,14 @@ class Pump:
     def put_back(self, arrivals: Sequence[Arrival]) -> None:
         """What waited in the run before waits again."""
         self.intake.put_back(arrivals)
-        self._settle_from = 0
+        self._wait_from(0)
 
     def returned(self, outage_s: float, *, kept: bool) -> None:
         """We listen again, after so long; `kept`: somebody says that they have kept what was sent meanwhile."""
         self._absence = Absence(self.intake.received, outage_s, kept)
         if self._settle_from < inf:
-            self._settle_until_s = self._now() + min(max(outage_s, 0.0), SETTLE_S)
+            self._left_s = self._now()
+            self._settle_until_s = self._left_s + min(max(outage_s, 0.0), SETTLE_S)
 
     def stalled(self) -> None:
         """We did not acknowledge for a while: the broker may have kept back what comes next."""
@@ -233,6 +238,7 @@ class Pump:
                     await self._feed(arrived_s, settled_t=newest_t)
                     if self._settle_until_s == inf:
                         # we are still away: what comes next is a backlog again
+                        self._wait_from(self.intake.head)
                         self.left()
                 else:
                     arrived_s = self._decode_slice(start + SLICE_S)
@@ -260,7 +266,7 @@ class Pump:
 
     async def _decode_backlog(self) -> float:
         """Decode all that waited for senders to come back; the newest arrival time."""
-        self._settle_from = inf
+        self._settle_from, self.intake.settling = inf, False
         until = min(self._until, self.intake.received)
         arrived_s = 0.0
         while self.intake.head < until:

@@ -23,6 +23,8 @@ from watchkeeper.streams.messages import Drop
 
 # The queue is bounded by number (limits.queue_messages) and, because frames and batches may be large, by their size.
 QUEUE_BYTES = 256 * 1024 * 1024
+# So many more may wait while senders come back after an outage: what they have kept comes all at once.
+SETTLING_MESSAGES = 50_000
 # MQTT's packet ids allow so many QoS 1 messages without acknowledgement: they must fit when the queue is full.
 UNACKNOWLEDGED_MAX = 65_535
 
@@ -40,6 +42,8 @@ class Intake:
         self.repeated = 0
         self.received = 0
         self.dropped = 0
+        # while senders come back: nothing is taken from the queue for a moment
+        self.settling = False
         self._limit = limit
         self._bytes = 0
         self._now = now
@@ -59,7 +63,7 @@ class Intake:
         self._join("", batch, batch.nbytes)
 
     def _join(self, topic: str, payload: bytes | Batch, size: int) -> None:
-        if len(self._queue) >= self._limit + UNACKNOWLEDGED_MAX or self._bytes > 2 * QUEUE_BYTES:
+        if len(self._queue) >= self._room + UNACKNOWLEDGED_MAX or self._bytes > 2 * QUEUE_BYTES:
             self.dropped += 1
             return
         arrival = (topic, payload, self._now())
@@ -73,7 +77,11 @@ class Intake:
     @property
     def full(self) -> bool:
         """More waits than should; what arrives now is taken in, but not acknowledged."""
-        return len(self._queue) >= self._limit or self._bytes > QUEUE_BYTES
+        return len(self._queue) >= self._room or self._bytes > QUEUE_BYTES
+
+    @property
+    def _room(self) -> int:
+        return self._limit + self.settling * SETTLING_MESSAGES
 
     def __len__(self) -> int:
         return len(self._queue)

@@ -26,6 +26,7 @@ import time
 from collections import deque
 from collections.abc import Mapping
 from functools import partial
+from math import inf
 
 import msgspec
 
@@ -35,7 +36,7 @@ from watchkeeper.daemon.logs import kv
 from watchkeeper.daemon.outputs.base import Context, Declaration
 from watchkeeper.daemon.outputs.journal_past import Past
 from watchkeeper.daemon.outputs.outbox import Letter, Outbox
-from watchkeeper.daemon.outputs.readback.told import Notes, arrived, told_topic
+from watchkeeper.daemon.outputs.readback.told import Notes, arrived, lost_ends, noted_ends, told_topic
 from watchkeeper.detectors.alarms.events import CLEARED, RAISED, UPDATED, AlarmEvent, encode_event
 from watchkeeper.detectors.incidents.declaration import INCIDENT
 from watchkeeper.streams.messages import subject_topic
@@ -95,6 +96,9 @@ class MqttSink:
         self._asking = context.state_dir is not None
         self._patience: asyncio.TimerHandle | None = None
         self._note_topic, self._notes = told_topic(context.output, context.client_id), Notes()
+        # alarms whose end the broker was told before this run, and when they ended; those that our journal has lost
+        self._noted_ends: dict[str, float] = {}
+        self._lost_ends: dict[str, float] = {}
 
     @property
     def waiting(self) -> int:
@@ -159,6 +163,14 @@ class MqttSink:
             log.info("the broker has what a crash left unconfirmed", extra=kv(events=len(known)))
         if known and all(number in known for number, _ in past.unsent):
             self._context.confirm(max(known))
+        self._notes.follow(note)
+        self._noted_ends = noted_ends(note, set(retained.values()))
+        self._lost_ends = lost_ends(past, note, self._noted_ends)
+        for alarm_id in self._lost_ends:
+            self._retained.pop(alarm_id, None)
+            self._over[alarm_id] = None
+        if self._lost_ends:
+            log.warning("the broker was told of ends that our journal has lost", extra=kv(alarms=len(self._lost_ends)))
 
     def resume(self) -> None:
         """What the broker shows of us is known, or will not be: send what has waited for it."""
@@ -245,8 +257,10 @@ class MqttSink:
 
     def _post(self, letter: Letter) -> asyncio.Future[bool]:
         event, transport = letter.event, self._context.transport
-        topic = alarm_topic(self._context.output, event)
         over = event.state == CLEARED
+        if self._is_told(event):
+            return self._told_before()
+        topic = alarm_topic(self._context.output, event)
         told = over and event.id in self._removed
         self._removed.discard(event.id)
         again = self._context.shows(topic, event.id) and event.state == RAISED
@@ -262,6 +276,18 @@ class MqttSink:
         elif letter.number is not None:
             self._retained[event.id] = event
         self._context.posted(topic, payload, done)
+        done.add_done_callback(self._settle)
+        return done
+
+    def _is_told(self, event: AlarmEvent) -> bool:
+        """Whether the broker has this event from an earlier run."""
+        if event.state == CLEARED and event.id in self._noted_ends and event.id not in self._retained:
+            return True
+        return event.t <= self._lost_ends.get(event.id, -inf)
+
+    def _told_before(self) -> asyncio.Future[bool]:
+        done = asyncio.get_running_loop().create_future()
+        done.set_result(True)
         done.add_done_callback(self._settle)
         return done
 

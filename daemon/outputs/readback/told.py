@@ -1,19 +1,21 @@
 """What the broker has of the events that a crash left unconfirmed, so that none is published a second time.
 
-    <output>/instance/<client id>/told   retained: {"told": [[number, alarm, state], …]}, the last raises and ends
+    <output>/instance/<client id>/told   retained: {"told": [[number, alarm, state, t], …]}, the last raises and ends
 
 Between an event's way to the broker and the broker's confirmation on our disk (journal.sent) a crash may come. The next
 run then asks the broker before it sends anything again. That note is published behind the events, in the same write: a
 broker that has the note has the events. Of events after the note, a raise has arrived if its alarm is retained, and an
 end if the raise had arrived and the alarm is not retained any more. A broker that came back with an older memory has an
-older note, or none, and what it retains is as old. Events in the note that our journal does not have, because they
-were lost or are another's, say nothing.
+older note, or none, and what it retains is as old.
+
+A disk that does not answer loses events that the broker was told. Of an alarm whose end is in the note and not in our
+journal, and that is not retained, nothing is published again up to the time of that end.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 
 import msgspec
 
@@ -26,11 +28,14 @@ TOLD = "told"
 
 
 # Events in a note: as many as a failing disk may have taken from the journal, and a few more.
-NOTED = 16
+NOTED = 32
+
+# Number in the journal, id of the alarm, state and time.
+Told = tuple[int, str, str, float]
 
 
 class _Note(msgspec.Struct, frozen=True):
-    told: list[tuple[int, str, str]]
+    told: list[Told]
 
 
 _decode = json_decoder(_Note)
@@ -45,11 +50,15 @@ class Notes:
     """The note as it grows."""
 
     def __init__(self) -> None:
-        self._told: deque[tuple[int, str, str]] = deque(maxlen=NOTED)
+        self._told: deque[Told] = deque(maxlen=NOTED)
+
+    def follow(self, note: bytes) -> None:
+        """Go on from the note of the run before."""
+        self._told.extend(_told(note))
 
     def add(self, number: int, event: AlarmEvent) -> None:
         """A raise or an end goes to the broker."""
-        self._told.append((number, event.id, event.state))
+        self._told.append((number, event.id, event.state, event.t))
 
     def payload(self) -> bytes:
         """The broker has every event up to the last that was added."""
@@ -59,11 +68,11 @@ class Notes:
 def arrived(past: Past, note: bytes, is_shown: Callable[[AlarmEvent], bool]) -> set[int]:
     """The numbers of the unconfirmed events that the broker has; `is_shown`: whether this alarm is retained there."""
     told = _told(note)
-    up_to = max((number for number, *event in told if past.changes.get(number) == tuple(event)), default=0)
+    up_to = max((number for number, *event, _ in told if past.changes.get(number) == tuple(event)), default=0)
     # what is known last of the alarms that the note covers; the note may know what the journal has lost
     later = {event.id for number, event in past.unsent if number > up_to}
     newest = {event.id: event.state for _, event in past.unsent if event.id not in later}
-    newest |= {alarm: state for _, alarm, state in told if alarm in newest}
+    newest |= {alarm: state for _, alarm, state, _ in told if alarm in newest}
     if any(is_shown(event) == (newest[event.id] == CLEARED) for _, event in past.unsent if event.id in newest):
         # it refused some of them
         up_to = 0
@@ -75,7 +84,21 @@ def arrived(past: Past, note: bytes, is_shown: Callable[[AlarmEvent], bool]) -> 
     }
 
 
-def _told(note: bytes) -> list[tuple[int, str, str]]:
+def noted_ends(note: bytes, shown: Collection[str]) -> dict[str, float]:
+    """Alarms whose end the broker was told, and when they ended; `shown`: ids of those that are retained."""
+    return {alarm: t for _, alarm, state, t in _told(note) if state == CLEARED and alarm not in shown}
+
+
+def lost_ends(past: Past, note: bytes, ends: Mapping[str, float]) -> dict[str, float]:
+    """Those of `noted_ends` that our journal has lost."""
+    if not any(past.changes.get(number) == (alarm, state) for number, alarm, state, _ in _told(note)):
+        # the note is of another journal: one that was deleted, to begin afresh perhaps
+        return {}
+    known = {alarm for alarm, state in past.changes.values() if state == CLEARED} | {event.id for event in past.ended}
+    return {alarm: t for alarm, t in ends.items() if alarm not in known}
+
+
+def _told(note: bytes) -> list[Told]:
     try:
         return _decode(note).told
     except ForeignError:

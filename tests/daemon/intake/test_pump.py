@@ -345,6 +345,31 @@ def test_a_connection_that_is_never_complete_does_not_make_us_deaf() -> None:
     assert setup.pipeline.samples["gps"] == 1
 
 
+def test_a_second_outage_while_senders_come_back_gives_them_their_time_again() -> None:
+    setup = Setup()
+
+    async def work() -> None:
+        for t in range(10):
+            for name in "abc":
+                setup.fix(name, 100.0 + t)
+        await setup.settle()
+        for first, last in ((10, 12), (12, 20)):
+            setup.pump.left()
+            setup.now_s += 3.0 * pump_module.SETTLE_S
+            setup.pump.returned(3.0 * pump_module.SETTLE_S, kept=True)
+            for name in "abc":
+                for t in range(first, last):
+                    setup.fix(name, 100.0 + t)
+                await setup.settle()
+        assert len(setup.intake) == 30
+        setup.now_s += pump_module.SETTLE_S
+        await setup.settle()
+
+    in_loop(work)
+    assert setup.pipeline.samples["gps"] == 60
+    assert not setup.pipeline.drops
+
+
 def test_what_arrives_while_we_are_still_away_is_a_backlog_again() -> None:
     setup = Setup()
     steps: list[str] = []

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from watchkeeper.daemon.outputs.journal_past import Past
-from watchkeeper.daemon.outputs.readback.told import NOTED, Notes, arrived
+from watchkeeper.daemon.outputs.readback.told import NOTED, Notes, arrived, lost_ends, noted_ends
 from watchkeeper.detectors.alarms.events import CLEARED, RAISED, AlarmEvent
 
 Numbered = tuple[int, AlarmEvent]
@@ -144,7 +144,7 @@ def test_the_note_is_plain_json_and_does_not_grow() -> None:
     for number in range(1, NOTED + 3):
         notes.add(number, event("a" * 16, RAISED))
     told = msgspec.json.decode(notes.payload())["told"]
-    assert told[-1] == [NOTED + 2, "a" * 16, "raised"]
+    assert told[-1] == [NOTED + 2, "a" * 16, "raised", 1.0]
     assert len(told) == NOTED
 
 
@@ -161,3 +161,21 @@ def test_an_end_that_only_the_broker_has_explains_why_an_alarm_is_not_shown() ->
     notes.add(2, event("a" * 16, CLEARED))
     assert arrived(journal([kept]), notes.payload(), lambda _one: False) == {1}
     assert arrived(journal([kept]), notes.payload(), lambda _one: True) == {1}
+
+
+def test_ends_that_the_journal_has_lost_are_known_from_the_note_of_the_same_journal() -> None:
+    ends = [event(name, CLEARED) for name in ("kept", "lost", "shown")]
+    raises = [event(name, RAISED) for name in ("kept", "lost", "shown", "active")]
+    notes = Notes()
+    for number, one in enumerate([*raises, *ends], 1):
+        notes.add(number, one)
+    first = Notes()
+    first.follow(notes.payload())
+    assert first.payload() == notes.payload()
+    past = journal([*enumerate(raises, 1), (5, ends[0])])
+    noted = noted_ends(notes.payload(), {"shown", "active"})
+    assert noted == {"kept": 1.0, "lost": 1.0}
+    assert lost_ends(past, notes.payload(), noted) == {"lost": 1.0}
+    # a journal that was deleted: what is played again is heard again
+    assert lost_ends(Past(), notes.payload(), noted) == {}
+    assert noted_ends(b"", set()) == lost_ends(past, b"", {}) == {}
