@@ -179,7 +179,8 @@ def neighbours(at: int, end: int, level: int, cells: Cells) -> tuple[int, int]:
     while above < stop and key[above] <= cell + 1:
         above += 1
     pointer[0] = above
-    count = 0
+    # no literal: what is called with one would be compiled for it, and again for what follows
+    count = int(np.int64(0))
     for k in range(_COLUMNS):
         # +y; then +x with y-1, y, y+1
         middle = cell + (frame.stride_y if k == 0 else frame.stride_x + (k - 2) * frame.stride_y)

@@ -21,6 +21,7 @@ from __future__ import annotations
 import math
 from typing import Annotated, Any, NamedTuple
 
+import numpy as np
 from numpy.typing import NDArray
 
 from watchkeeper.detectors.gps_imu.constants import (
@@ -105,7 +106,8 @@ class Space(NamedTuple):
 @njit(cache=True)
 def look(doubts: NDArray[Any], par: Settings, space: Space, imu: Rows, gps: Rows) -> None:
     """One window: take the samples of all vehicles without a verdict, merged by time."""
-    i = g = 0
+    # no literal: what is called with one would be compiled for it, and again for what follows
+    i = g = int(np.int64(0))
     while i < imu.t.size or g < gps.t.size:
         imu_next = i < imu.t.size and (g >= gps.t.size or imu.slot[i] <= gps.slot[g])
         slot = imu.slot[i] if imu_next else gps.slot[g]

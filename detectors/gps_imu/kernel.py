@@ -55,7 +55,8 @@ def blank_judged(fixes: int) -> Judged:
 def run(table: NDArray[Any], work: NDArray[Any], par: Settings, imu: Rows, gps: Rows, judged: Judged) -> None:
     """Judge every GPS row."""
     imu_slot, imu_t, gps_slot, gps_t = imu.slot, imu.t, gps.slot, gps.t
-    i = g = 0
+    # no literal: what is called with one would be compiled for it, and again for what follows
+    i = g = int(np.int64(0))
     while i < imu_t.size or g < gps_t.size:
         imu_next = i < imu_t.size and (g >= gps_t.size or imu_slot[i] <= gps_slot[g])
         slot = imu_slot[i] if imu_next else gps_slot[g]

@@ -1,0 +1,156 @@
+"""Compiled kernels on disk: what has not changed is compiled once, whatever happens around it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from watchkeeper.streams import kernelcache
+from watchkeeper.streams.kernelcache import UNUSED_S, forget_unused
+
+INNER = '''
+"""Kernels that others call."""
+from watchkeeper.streams.kernels import njit
+from constants import SCALE, TABLE
+
+@njit(cache=True)
+def scaled(x):
+    """Times a constant."""
+    return x * SCALE
+
+@njit(cache=True)
+def looked_up(i):
+    return TABLE[i]
+'''
+OUTER = """
+import inner
+from inner import scaled
+from watchkeeper.streams.kernels import njit
+
+@njit(cache=True)
+def outer(x):
+    return later(x) + scaled(x)
+
+@njit(cache=True)
+def later(x):
+    return x + 1.0
+
+@njit(cache=True)
+def other(i):
+    return inner.looked_up(i)
+"""
+CONSTANTS = "import numpy as np\nSCALE = 3.0\nTABLE = np.arange(4.0)\n"
+PROGRAM = """
+from numba.core import event
+
+class Compiled(event.Listener):
+    def on_start(self, e): ...
+    def on_end(self, e):
+        if e.data["dispatcher"].py_func.__module__ in ("inner", "outer"):
+            print(e.data["dispatcher"].py_func.__name__, end=" ")
+
+event.register("numba:compile", Compiled())
+from outer import other, outer
+print("=", outer(2.0), other(3))
+"""
+
+
+class Place:
+    """A folder of modules, run in a process of its own."""
+
+    def __init__(self, folder: Path, cache: Path) -> None:
+        self.folder, self.cache = folder, cache
+        folder.mkdir()
+        self.write(inner=INNER, outer=OUTER, constants=CONSTANTS)
+
+    def write(self, **modules: str) -> None:
+        for name, text in modules.items():
+            (self.folder / f"{name}.py").write_text(text)
+
+    def run(self) -> tuple[list[str], str]:
+        """What was compiled, and what it gave."""
+        env = os.environ | {"PYTHONPATH": str(self.folder), "XDG_CACHE_HOME": str(self.cache)}
+        # files change faster here than Python notices
+        env["PYTHONDONTWRITEBYTECODE"] = "1"
+        env.pop("NUMBA_CACHE_DIR", None)
+        done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True, env=env)
+        compiled, _, result = done.stdout.partition("=")
+        return sorted(compiled.split()), result.strip()
+
+
+ALL = ["later", "looked_up", "other", "outer", "scaled"]
+
+
+def test_only_what_has_changed_and_its_callers_are_compiled_again(tmp_path: Path) -> None:
+    place = Place(tmp_path / "a", tmp_path / "cache")
+    assert place.run() == (ALL, "9.0 3.0")
+    assert place.run() == ([], "9.0 3.0")
+    # words and places of things
+    place.write(inner="# more\n\n" + INNER.replace("Times a constant", "By a constant"))
+    assert place.run() == ([], "9.0 3.0")
+    # another environment
+    elsewhere = Place(tmp_path / "b", tmp_path / "cache")
+    assert elsewhere.run() == ([], "9.0 3.0")
+    # code, also of a kernel that is defined after its caller
+    elsewhere.write(outer=OUTER.replace("x + 1.0", "x + 2.0"))
+    assert elsewhere.run() == (["later", "outer"], "10.0 3.0")
+    # constants, which are in the code; a module's, too
+    elsewhere.write(constants=CONSTANTS.replace("3.0", "4.0"))
+    assert elsewhere.run() == (["outer", "scaled"], "12.0 3.0")
+    elsewhere.write(constants=CONSTANTS.replace("arange(4.0)", "ones(4)"))
+    assert elsewhere.run() == (["looked_up", "other"], "10.0 1.0")
+    # and back again, in both
+    assert place.run() == ([], "9.0 3.0")
+    elsewhere.write(constants=CONSTANTS, outer=OUTER)
+    assert elsewhere.run() == ([], "9.0 3.0")
+
+
+def test_damaged_files_are_compiled_again_and_replaced(tmp_path: Path) -> None:
+    place = Place(tmp_path / "a", tmp_path / "cache")
+    place.run()
+    for i, file in enumerate(sorted((tmp_path / "cache" / "watchkeeper" / "kernels").iterdir())):
+        whole = file.read_bytes()
+        flipped = whole[:-100] + bytes([whole[-100] ^ 1]) + whole[-99:]
+        file.write_bytes((b"", whole[: len(whole) // 2], b"?" * 100, flipped)[i % 4 if file.suffix == ".nbi" else 3])
+    compiled, result = place.run()
+    assert (set(compiled) >= {"outer", "other"}, result) == (True, "9.0 3.0")
+    place.run()
+    assert place.run() == ([], "9.0 3.0")
+
+
+@pytest.mark.parametrize("mode", [0o777, 0o500])
+def test_where_others_may_write_or_nobody_may_nothing_is_kept(tmp_path: Path, mode: int) -> None:
+    place = Place(tmp_path / "a", tmp_path / "cache")
+    folder = tmp_path / "cache" / "watchkeeper" / "kernels"
+    folder.mkdir(parents=True)
+    folder.chmod(mode)
+    if mode == 0o500 and os.access(folder, os.W_OK):
+        pytest.skip("nothing is read-only for root")
+    for _ in range(2):
+        assert place.run() == (ALL, "9.0 3.0")
+    assert list(folder.iterdir()) == []
+    folder.chmod(0o700)
+
+
+def test_files_that_nobody_uses_are_deleted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
+    kernelcache.folder.cache_clear()
+    try:
+        place = Place(tmp_path / "a", tmp_path)
+        place.run()
+        folder = kernelcache.folder()
+        assert folder is not None
+        files = len(list(folder.iterdir()))
+        for index in folder.glob("outer.outer-*.nbi"):
+            os.utime(index, (0.0, time.time() - 2 * UNUSED_S))
+        forget_unused()
+        assert len(list(folder.iterdir())) == files - 2
+        assert place.run()[0] == ["outer"]
+    finally:
+        kernelcache.folder.cache_clear()
