@@ -5,8 +5,9 @@
     <output>/deadletter              QoS 0, see intake/deadletter.py
     <output>/instance/<client>/told  the last raises and ends, see readback/told.py
 
-A cleared alarm is published as an ordinary message, so that everybody listening sees the end, and then its
-retained message is removed (an empty retained payload), so that nobody who comes later sees the alarm.
+The end of an alarm takes the place of its retained message, so that everybody listening sees it, and is then removed
+(an empty retained payload), so that nobody who comes later sees the alarm. Should the line break between the two, the
+end is what is retained: the next connection knows from it that the end was heard, and removes it (readback/echo.py).
 
 After each connect the active alarms are published again, as `updated`: a broker that lost its memory has them
 back, and nobody sees one `raised` twice. What the broker shows beyond those is found and removed in readback/. While
@@ -212,7 +213,7 @@ class MqttSink:
         transport = self._context.transport
         if event is not None:
             ended = msgspec.structs.replace(event, state=CLEARED, t_cleared=event.t, ended="not_resumed")
-            transport.post(topic, self._encode(ended))
+            transport.post(topic, self._encode(ended), retain=topic not in self.shown())
             self._removed.add(event.id)
         if topic not in self.shown():
             transport.post(topic, b"", retain=True)
@@ -266,7 +267,7 @@ class MqttSink:
         again = self._context.shows(topic, event.id) and event.state == RAISED
         payload = self._encode(msgspec.structs.replace(event, state=UPDATED) if again else event)
         if not told:
-            done = transport.post(topic, payload, retain=not over)
+            done = transport.post(topic, payload, retain=True)
             if letter.arrived_s is not None:
                 done.add_done_callback(partial(self._measure, letter.arrived_s))
         if over:

@@ -133,6 +133,8 @@ class Echo:
         self._count = 0
         self._silent = False
         self._seen: dict[str, AlarmEvent | None] = {}
+        # ends that are retained: the line broke before they were removed
+        self._ends: set[str] = set()
         # alarms that we know nothing of, and when they are to be ended if that stays so
         self._unknown: dict[str, AlarmEvent] = {}
         self._unknown_until_s = 0.0
@@ -159,6 +161,7 @@ class Echo:
         self._greeting, self._open = b"", True
         self._note_found = b""
         self._seen.clear()
+        self._ends.clear()
         self._others.clear()
         self._unknown.clear()
         self._awaited.clear()
@@ -174,7 +177,7 @@ class Echo:
                 self._greeting, self._open = b"", self._half_blind()
                 self._heard()
         elif topic.startswith(self._places):
-            if len(self._seen) < SEEN_MAX or topic in self._seen:
+            if len(self._seen) + len(self._ends) < SEEN_MAX or topic in self._seen:
                 self._note(topic, payload)
         elif topic == self._told_topic:
             self._note_found = payload
@@ -183,8 +186,12 @@ class Echo:
 
     def _note(self, topic: str, payload: bytes) -> None:
         event = _event(payload) if payload else None
-        if not payload or (event is not None and event.t_cleared is not None):
+        self._ends.discard(topic)
+        if not payload:
             self._seen.pop(topic, None)
+        elif event is not None and event.t_cleared is not None:
+            self._seen.pop(topic, None)
+            self._ends.add(topic)
         else:
             self._seen[topic] = event
 
@@ -200,7 +207,12 @@ class Echo:
         for part in noting:
             part.told(self._note_found, retained)
         ghosts = [topic for showing in self.showing for topic in self._remove_ghosts(showing)]
+        for showing in self.showing:
+            for topic in self._ends:
+                if topic.startswith(showing.places) and topic not in self._awaited:
+                    showing.remove(topic, None)
         self._seen.clear()
+        self._ends.clear()
         self._unknown_until_s = self._now() + UNKNOWN_S
         self._count_removed(ghosts)
         for part in noting:

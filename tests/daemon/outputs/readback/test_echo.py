@@ -97,9 +97,12 @@ def test_an_alarm_that_comes_and_goes_meanwhile_is_no_ghost() -> None:
     sink = Shown()
     echo = Clock(sink).echo
     echo.connected(HELLO)
-    for name, gone in (("a", encode_event(alarm("a", "cleared"))), ("b", b"")):
-        echo.put(topic(name), encode_event(alarm(name)))
-        echo.put(topic(name), gone)
+    for name, gone in (("a", [encode_event(alarm("a", "cleared")), b""]), ("b", [b""])):
+        for payload in (encode_event(alarm(name)), *gone):
+            echo.put(topic(name), payload)
+    # of this one the empty message is on its way
+    echo.posted(topic("c"), b"", asyncio.Future(loop=asyncio.new_event_loop()))
+    echo.put(topic("c"), encode_event(alarm("c", "cleared")))
     echo.put("watchkeeper/status", HELLO)
     assert sink.removed == []
 
@@ -156,6 +159,17 @@ def test_an_alarm_about_to_be_published_ends_a_strange_one_in_its_place_and_is_i
     clock.now_s += UNKNOWN_S
     echo.end_unknown()
     assert sink.removed == [(topic("a"), True)]
+
+
+def test_an_end_that_is_still_retained_was_heard_and_is_taken_away() -> None:
+    sink = Shown(up="a")
+    echo = Clock(sink).echo
+    for name in ("a", "b", "c"):
+        echo.put(topic(name), encode_event(alarm(name, "cleared")))
+    echo.put(topic("c"), b"")
+    echo.connected(HELLO)
+    echo.put("watchkeeper/status", HELLO)
+    assert [found for found in sink.removed if found[0] != topic("a")] == [(topic("b"), False)]
 
 
 def test_the_note_that_the_broker_had_is_handed_on_with_what_it_shows() -> None:
