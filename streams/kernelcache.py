@@ -18,7 +18,6 @@ from __future__ import annotations
 import dis
 import logging
 import os
-import pickle
 import time
 from collections.abc import Iterator
 from functools import cache
@@ -145,13 +144,12 @@ class _Sealed(IndexDataCacheFile):
 
     def _load_data(self, name: str) -> Any:
         data = Path(self._data_path(name)).read_bytes()
-        seal, payload = data[:SEAL_BYTES], data[SEAL_BYTES:]
-        return pickle.loads(payload) if seal == _seal(payload) else None  # noqa: S301  # our own, see `folder`
+        is_whole = data[-SEAL_BYTES:] == _seal(data[:-SEAL_BYTES])
+        return super()._load_data(name) if is_whole else None
 
-    def _save_data(self, name: str, data: Any) -> None:
-        payload = self._dump(data)
-        with self._open_for_write(self._data_path(name)) as file:
-            file.write(_seal(payload) + payload)
+    def _dump(self, obj: Any) -> bytes:
+        payload: bytes = super()._dump(obj)
+        return payload + _seal(payload)
 
 
 def _seal(payload: bytes) -> bytes:
