@@ -34,6 +34,7 @@ from watchkeeper.config.masking import masked
 from watchkeeper.config.schema import Config
 from watchkeeper.daemon import logs
 from watchkeeper.daemon.background import end, in_background
+from watchkeeper.daemon.compiling import compile_kernels
 from watchkeeper.daemon.families import Collect, gauge, gauges_by, totals_by
 from watchkeeper.daemon.handles import Handles
 from watchkeeper.daemon.http.metrics import Metrics, journal_metrics, router_metrics, transport_metrics
@@ -62,7 +63,7 @@ from watchkeeper.daemon.reload import merge
 from watchkeeper.daemon.state.folder import StateFolder, state_metrics
 from watchkeeper.daemon.state.memory import Memory
 from watchkeeper.daemon.supervisor import Supervisor
-from watchkeeper.daemon.troubles import Troubles
+from watchkeeper.daemon.troubles import STOPPING, WARMING, Troubles
 from watchkeeper.detectors.alarms.events import AlarmEvent
 from watchkeeper.detectors.engine.room import full
 from watchkeeper.detectors.engine.warmup import warm_up
@@ -150,7 +151,7 @@ class App:
         self.handles = Handles()
         self.supervisor = Supervisor()
         self.reloads: Counter[str] = Counter()
-        self._warm = False
+        self._warm, self._warming = False, WARMING
         self._alarm_topics = tuple(f"{config.topics.output}/{place}/" for place in ("alarm", INCIDENT))
         self._stopping = asyncio.Event()
         self.metrics.parts += self._parts()
@@ -245,7 +246,12 @@ class App:
     async def _warm_up(self) -> None:
         """Compile every kernel before the first message; /readyz answers meanwhile, and `stop` is obeyed."""
         began = time.monotonic()
-        compiling = asyncio.create_task(in_background("warm-up", lambda: warm_up(self.config)))
+
+        def work() -> None:
+            compile_kernels(self.config, said=self._compiled)
+            warm_up(self.config)
+
+        compiling = asyncio.create_task(in_background("warm-up", work))
         stopping = asyncio.create_task(self._stopping.wait())
         await asyncio.wait([compiling, stopping], return_when=asyncio.FIRST_COMPLETED)
         stopping.cancel()
@@ -256,6 +262,9 @@ class App:
             gc.freeze()
             self._warm = True
             log.info("warmed up", extra=kv(seconds=round(time.monotonic() - began, 2)))
+
+    def _compiled(self, done: int, most: int) -> None:
+        self._warming = f"{WARMING}: {done} of at most {most} kernels compiled, once per version"
 
     async def _watch(self) -> None:
         async with asyncio.TaskGroup() as group:
@@ -329,8 +338,8 @@ class App:
     def _own_reasons(self) -> list[str]:
         """The same without what the pipeline raises alarms about itself."""
         if self._stopping.is_set():
-            return ["stopping"]
-        reasons = [] if self._warm else ["warming up"]
+            return [STOPPING]
+        reasons = [] if self._warm else [self._warming]
         if not self.transport.connected:
             reasons.append(f"not connected to the broker {self.config.broker.url} {self.transport.last_error}".strip())
         reasons += self.transport.health(*self._alarm_topics) + self.echo.health()

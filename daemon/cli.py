@@ -32,6 +32,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "evaluate": ("evaluate", "how good alarms, controllers, trajectories and detectors are"),
     "detectors": ("detectors", "every detector with its parameters"),
     "adapters": ("adapters", "every live source and file format that can be read"),
+    "compile": ("compile", "compile every kernel now: for images and packages, or before the first start"),
     "bench": ("bench", "measure speed and memory on this machine"),
 }
 

@@ -31,8 +31,8 @@ SETTLE_S = 10.0
 CALM_S = 5.0
 # More parts than a daemon has; further ones are in /readyz only.
 MOST_PARTS = 50
-# States, not troubles.
-NOT_MEANT = frozenset({"warming up", "stopping"})
+# States, not troubles: sentences that begin so.
+WARMING, STOPPING = "warming up", "stopping"
 # Sentences that do not begin with the name of their part.
 PARTS = {"not connected": "broker", "connected, but": "broker"}
 _NAMED = re.compile(r"(?:the |an? )?([A-Za-z0-9_./-]{1,40})")
@@ -103,7 +103,7 @@ class Troubles:
         found: dict[str, tuple[str, list[str]]] = {}
         for severity, sentences in (("warning", reasons), ("caution", warnings)):
             for sentence in sentences:
-                if sentence not in NOT_MEANT and len(found) < MOST_PARTS:
+                if not sentence.startswith((WARMING, STOPPING)) and len(found) < MOST_PARTS:
                     found.setdefault(part_of(sentence), (severity, []))[1].append(sentence)
         events = [self._bad(part, severity, "; ".join(said), t) for part, (severity, said) in found.items()]
         events += [self._good(part, t) for part in sorted(self._since.keys() - found.keys())]

@@ -10,6 +10,7 @@ no randomness without a fixed seed: the same windows give the same bytes.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol, TypeVar, runtime_checkable
 
@@ -148,6 +149,15 @@ class Resting(Detector, Protocol):
         severity, or would not be named; and `coverage` would say the same. The pipeline leaves such ticks out, so that
         a log costs by its samples and not by its span. `t` or less: ask again after the next tick; inf: never.
         """
+        ...
+
+
+@runtime_checkable
+class Heavy(Detector, Protocol):
+    """A detector with kernels that take long to compile, which can be compiled apart and at the same time as others."""
+
+    def kernels(self) -> list[Callable[[], object]]:
+        """Calls that compile them, the longest first, with arguments of the right types and nothing to do."""
         ...
 
 

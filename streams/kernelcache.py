@@ -6,6 +6,9 @@ which have an entry for each kind of processor. So environments share what they 
 of branches finds what it had before, and a changed docstring, comment or line number changes nothing. A changed kernel
 is compiled again with its callers, and nothing else is.
 
+While one process compiles a kernel, others that need it wait for the file: a kernel's callers come before it and what
+it calls after it, so two can never wait for each other.
+
 The files are below the user's cache directory, or below NUMBA_CACHE_DIR. They are loaded as code, so a directory that
 others may write is not used. Where nothing can be written, kernels are compiled again at each start.
 """
@@ -16,6 +19,7 @@ others may write is not used. Where nothing can be written, kernels are compiled
 from __future__ import annotations
 
 import dis
+import fcntl
 import logging
 import os
 import time
@@ -37,6 +41,9 @@ Function = Any  # a function object; Numba says Callable
 
 # Files of kernels that nobody has used for so long are deleted when something is compiled.
 UNUSED_S = 60 * 86400.0
+# So long for another process to compile what we need; the largest kernel takes half a minute on a slow core.
+PATIENCE_S = 300.0
+POLL_S = 0.01
 SEAL_BYTES = 16
 
 # What these bring is Numba's to know: they change with its version.
@@ -67,6 +74,9 @@ class KernelCache(NullCache):
     def __init__(self, dispatcher: Dispatcher) -> None:
         self._dispatcher = dispatcher
         self._opened: FunctionCache | None = None
+        # the file that says that we compile this kernel, and how often we do at once
+        self._lock: int | None = None
+        self._compiling = 0
 
     @property
     def cache_path(self) -> str:
@@ -74,7 +84,18 @@ class KernelCache(NullCache):
         return str(folder() or "")
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """What was compiled for these types of arguments, or None."""
+        """What was compiled for these types of arguments, or None: then the caller compiles it."""
+        found = self._load(sig, target_context)
+        if found is None and self._claim():
+            # another process was at it meanwhile
+            found = self._load(sig, target_context)
+        if found is None:
+            self._compiling += 1
+        elif not self._compiling:
+            self._release()
+        return found
+
+    def _load(self, sig: Any, target_context: Any) -> Any:
         try:
             files = self._files()
             return files and files.load_overload(sig, target_context)
@@ -89,6 +110,36 @@ class KernelCache(NullCache):
                 files.save_overload(sig, data)
         except OSError as error:
             log.debug("compiled kernel not kept: %r", error)
+        self._compiling -= 1
+        if self._compiling <= 0:
+            self._release()
+
+    def _claim(self) -> bool:
+        """Be the one process that compiles this kernel; whether somebody else was."""
+        if self._lock is not None or self._opened is None:
+            return False
+        try:
+            self._lock = os.open(f"{self._opened._cache_file._index_path}.lock", os.O_RDWR | os.O_CREAT, 0o600)
+        except OSError:
+            return False
+        until_s = time.monotonic() + PATIENCE_S
+        waited = False
+        while True:
+            try:
+                fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                waited = True
+                if time.monotonic() < until_s:
+                    time.sleep(POLL_S)
+                    continue
+            except OSError:
+                pass
+            return waited
+
+    def _release(self) -> None:
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
 
     def _files(self) -> FunctionCache | None:
         if self._opened is None and (path := folder()) is not None:
@@ -247,7 +298,7 @@ def forget_unused(now_s: float | None = None) -> None:
     for index in path.glob("*.nbi"):
         try:
             if index.stat().st_mtime < before_s:
-                for file in (index, *path.glob(f"{index.stem}.*.nbc")):
+                for file in (index, Path(f"{index}.lock"), *path.glob(f"{index.stem}.*.nbc")):
                     file.unlink(missing_ok=True)
         except OSError:
             continue

@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import IO, Any
 
@@ -16,12 +17,12 @@ import msgspec
 from rich.console import Console
 
 from watchkeeper.config.schema import Config
+from watchkeeper.daemon.compiling import prepare
 from watchkeeper.daemon.outputs.terminal import line_of
 from watchkeeper.daemon.replay.page import show
 from watchkeeper.daemon.replay.trace import Trace
 from watchkeeper.detectors.alarms.events import UPDATED, AlarmEvent, encode_event
 from watchkeeper.detectors.engine.replay import Replay, coverage_words
-from watchkeeper.detectors.engine.warmup import warm_up
 from watchkeeper.streams.logs.exits import INTERRUPTED, warn
 from watchkeeper.streams.logs.pacing import Pacer, SystemClock, paced
 from watchkeeper.streams.logs.progress import shown
@@ -30,7 +31,6 @@ from watchkeeper.streams.logs.source import Source, read_logs
 
 def judge(args: argparse.Namespace, config: Config, sources: Sequence[Source]) -> int:
     """Run the logs through the pipeline and write what was asked for; the exit code."""
-    warm_up(config)
     interrupted = False
     with ExitStack() as stack:
         on_event = stack.enter_context(_alarm_sink(args.alarms))
@@ -38,6 +38,9 @@ def judge(args: argparse.Namespace, config: Config, sources: Sequence[Source]) -
         if args.trace:
             replay.watchers.append(Trace(stack.enter_context(_output(args.trace)), replay.pipeline))
         batches = read_logs(sources, chunk=args.chunk, start=args.start, stop=args.stop)
+        first = next(batches, None)
+        prepare(config, first.kinds if first is not None else ())
+        batches = chain([first] if first is not None else [], batches)
         batches = shown(batches, sources, "replaying", hidden=args.alarms is None and sys.stdout.isatty())
         began_s, began_cpu_s = time.perf_counter(), time.process_time()
         pacer = Pacer(args.speed, SystemClock(), max_gap_s=config.time.gap_skip_s)

@@ -11,6 +11,7 @@ from a filter that has already believed the GPS.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from hashlib import blake2b
 from statistics import NormalDist
 from typing import Any, ClassVar
@@ -80,6 +81,14 @@ class GpsImu:
             ahrs=cfg.attitude == "ahrs", enu=config.frames.local == "enu",
             body_sign=-1.0 if config.frames.body == "flu" else 1.0,
         )  # fmt: skip
+
+    def kernels(self) -> list[Callable[[], object]]:
+        """The filter and the search for wrong units and frames, over no samples."""
+        imu, gps = _rows(None, Kind.IMU), _rows(None, Kind.GPS)
+        return [
+            lambda: run(self._table, self._work, self._settings, imu, gps, blank_judged(0)),
+            lambda: look(self._doubts, self._settings, self._space, imu, gps),
+        ]
 
     def step(self, window: Window) -> list[Evidence]:
         """Run the filters over this window; evidence for every fix that could be judged."""

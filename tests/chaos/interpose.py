@@ -25,7 +25,7 @@ from types import FunctionType, ModuleType, SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import watchkeeper.daemon.app  # noqa: F401  every module of the daemon is loaded before it is looked through
-from watchkeeper.daemon import background, logs
+from watchkeeper.daemon import background, compiling, logs
 from watchkeeper.detectors.engine import warmup
 from watchkeeper.streams.mqtt import transport
 
@@ -193,6 +193,7 @@ def _replacements() -> dict[int, Any]:
         (io.FileIO, _file_io),
         (background.in_background, _in_background),
         (logs.set_up, lambda _settings: None),
+        (compiling.compile_kernels, lambda _config, **_options: 0),
         (warmup.warm_up, lambda _config: None),
         (gc, SimpleNamespace(collect=lambda: 0, freeze=lambda: None)),
     ]

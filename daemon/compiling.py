@@ -1,0 +1,177 @@
+"""Compiles kernels before they are called: in processes of their own, on all cores, and says so meanwhile.
+
+    compile_kernels(config)     returns when every kernel that this configuration needs is on disk
+
+The compiler is large and slow. In processes of its own it leaves no garbage in the daemon, two of them share the work,
+and what they have done is there for the next start (streams/kernelcache.py). Each goes through all that is needed, in
+another order; where one comes to a kernel that the other is at, it waits for it.
+
+Where nothing can be kept, or a process fails, nothing is lost: kernels are compiled when they are called.
+"""
+
+from __future__ import annotations
+
+import gc
+import logging
+import os
+import platform
+import subprocess
+import sys
+import time
+from collections import deque
+from collections.abc import Callable, Collection, Iterable, Sequence
+from contextlib import suppress
+from hashlib import blake2b
+from itertools import chain
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import llvmlite.binding as llvm
+from numba.core import event
+from numba.core.dispatcher import Dispatcher
+
+from watchkeeper.config.guests import section_of
+from watchkeeper.config.loader import load
+from watchkeeper.config.schema import Config
+from watchkeeper.daemon.logs import kv
+from watchkeeper.detectors.catalog import REGISTRY
+from watchkeeper.detectors.engine.warmup import KINDS, heavy_kernels, warm_up
+from watchkeeper.streams.kernelcache import KernelCache, digest_of, folder, forget_unused
+from watchkeeper.streams.messages import KIND_OF_WORD, Kind
+
+log = logging.getLogger(__name__)
+
+WORKERS_MAX = 2
+LOOK_S = 0.05
+# What a process of the compiler needs; and what if it never looks for garbage, which saves a fifth of the time.
+WORKER_BYTES, HASTY_BYTES = 700e6, 1.2e9
+
+WORDS = "compiling, once per version"
+
+Said = Callable[[int, int], None]
+
+
+def compile_kernels(config: Config, kinds: Collection[Kind] = KINDS, said: Said = lambda _done, _most: None) -> int:
+    """Compile what is needed for samples of these kinds; how many kernels were. `said` hears how many there are so far.
+
+    The second number that it hears is that of all kernels; not every input needs them all.
+    """
+    off = [name for name in REGISTRY if not getattr(section_of(config, "detectors", name), "enabled", True)]
+    mark = _mark(off, kinds)
+    if mark is None or mark.exists():
+        return 0
+    began, most, names = time.monotonic(), len(_kernels()), deque[str]()
+    said(0, most)
+    workers = [_start(number, kinds, off) for number in range(_workers())]
+    readers = [Thread(target=_read, args=(worker, names), daemon=True) for worker in workers]
+    for reader in readers:
+        reader.start()
+    done = 0
+    while any(reader.is_alive() for reader in readers):
+        time.sleep(LOOK_S)
+        if len(names) > done:
+            done = len(names)
+            said(done, most)
+    codes = [worker.wait() for worker in workers]
+    if any(codes):
+        log.warning("kernels are compiled when they are called", extra=kv(compiler=f"exit {max(codes, key=abs)}"))
+        return done
+    forget_unused()
+    with suppress(OSError):
+        mark.touch(mode=0o600)
+    log.info("kernels compiled", extra=kv(kernels=done, seconds=round(time.monotonic() - began, 1)))
+    return done
+
+
+def prepare(config: Config, kinds: Collection[Kind] = KINDS) -> None:
+    """Have all kernels ready that this process will call, and say on standard error what takes so long."""
+    terminal = sys.stderr.isatty()
+
+    def said(done: int, most: int) -> None:
+        if terminal:
+            print(f"\r{WORDS}: {done} of at most {most}", end="", file=sys.stderr, flush=True)
+        elif not done:
+            print(WORDS, file=sys.stderr, flush=True)
+
+    if compile_kernels(config, kinds, said) and terminal:
+        print(file=sys.stderr)
+    warm_up(config, kinds)
+
+
+def _kernels() -> list[Any]:
+    """All kernels that are kept."""
+    modules = [module for name, module in list(sys.modules.items()) if name.startswith("watchkeeper.")]
+    found: set[Any] = {value for module in modules for value in vars(module).values() if isinstance(value, Dispatcher)}
+    return [kernel for kernel in found if isinstance(kernel._cache, KernelCache)]
+
+
+def _mark(off: Sequence[str], kinds: Collection[Kind]) -> Path | None:
+    """The file that says that everything is there; None: nothing can be kept."""
+    path = folder()
+    if path is None or not os.access(path, os.W_OK):
+        return None
+    parts = [*sorted(map(digest_of, _kernels())), *off, *sorted(kind.word for kind in kinds)]
+    parts += [platform.machine(), llvm.get_host_cpu_name(), platform.python_version()]
+    return path / f"{blake2b(' '.join(parts).encode(), digest_size=10).hexdigest()}.ready"
+
+
+def _workers() -> int:
+    return max(1, min(WORKERS_MAX, len(os.sched_getaffinity(0)), int(_free_bytes() / WORKER_BYTES)))
+
+
+def _free_bytes() -> float:
+    return float(os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+
+
+def _start(number: int, kinds: Collection[Kind], off: Sequence[str]) -> subprocess.Popen[str]:
+    words = ",".join(sorted(kind.word for kind in kinds))
+    command = [sys.executable, "-m", __name__, str(number), words, ",".join(off)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True)
+
+
+def _read(worker: subprocess.Popen[str], names: deque[str]) -> None:
+    assert worker.stdout is not None
+    for line in worker.stdout:
+        names.append(line)
+
+
+class _Progress(event.Listener):
+    """A line for each kernel of ours."""
+
+    def on_start(self, event: Any) -> None:
+        """One begins."""
+
+    def on_end(self, event: Any) -> None:
+        """One is done."""
+        dispatcher = event.data["dispatcher"]
+        if isinstance(dispatcher._cache, KernelCache):
+            print(dispatcher.py_func.__name__, flush=True)
+
+
+def main(arguments: Sequence[str]) -> int:
+    """One of the processes: its number, the kinds of samples, and the detectors that are off."""
+    number, words, off = arguments
+    if _free_bytes() > HASTY_BYTES:
+        gc.disable()
+    event.register("numba:compile", _Progress())  # type: ignore[no-untyped-call]
+    kinds = [KIND_OF_WORD[word] for word in words.split(",")]
+    config = _without(off.split(","))
+    heavy = heavy_kernels(config, kinds)
+    longest_first = list(chain.from_iterable(heavy.values()))
+    if number == "0":
+        # from the other end: what takes longest is the other's
+        warm_up(_without([*off.split(","), *heavy]), kinds)
+        longest_first.reverse()
+    for call in longest_first:
+        call()
+    warm_up(config, kinds)
+    return 0
+
+
+def _without(names: Iterable[str]) -> Config:
+    return load(None, env={}, overrides={"detectors": {name: {"enabled": False} for name in names if name}})
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
