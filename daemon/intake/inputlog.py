@@ -60,6 +60,7 @@ FED, PAUSED, SETTLED = "fed", "paused", "settled"
 ADVANCED, AWAY, ACCEPTED, STALLED = "advanced", "away", "accepted", "stalled"
 _NAME = re.compile(r"^input-(\d{8,})\.log$")
 _BATCH = 1
+Packed = bytes
 
 
 class Position(NamedTuple):
@@ -135,15 +136,25 @@ class InputLog:
 
     # -- reading --------------------------------------------------------------------------------------------
 
-    def blocks(self, since: Position) -> Iterator[Block]:
-        """What was written by earlier runs after this position, oldest first. Numbers go on from its end."""
+    def blocks(self, since: Position, waiting: Packed = b"") -> Iterator[Block]:
+        """What was written by earlier runs after this position, oldest first. Numbers go on from its end.
+
+        `waiting`: what a snapshot has of it besides (`pack_waiting`), because the log was lost.
+        """
         self.end = since
+        if waiting:
+            block = _with_batches(_decode(waiting), our_columns(_header()))
+            self.on_block(block)
+            self.end = Position(block.first_item + len(block.items) - 1, since.steps)
+            yield block
         for segment in list(self._segments):
             for block in self._read(segment):
                 self.on_block(block)
                 last = Position(block.first_item + len(block.items) - 1, block.first_step + len(block.steps) - 1)
                 if last.items > self.end.items or last.steps > self.end.steps:
                     self.missing += max(block.first_item - self.end.items - 1, 0)
+                    known = max(self.end.items + 1 - block.first_item, 0)
+                    block.items, block.first_item = block.items[known:], block.first_item + known
                     self.end = Position(max(last.items, self.end.items), max(last.steps, self.end.steps))
                     yield block
             segment.last = self.end
@@ -237,6 +248,12 @@ class InputLog:
         if self._file is not None:
             os.close(self._file)
             self._file = None
+
+
+def pack_waiting(at: Position, items: Sequence[Arrival], wall_s: float, *, paused: bool) -> bytes:
+    """The items after this position, for a snapshot; `paused`: they wait for senders that are not back."""
+    steps = [Step(at.items, PAUSED)] if paused else []
+    return _encode((at.items + 1, at.steps, wall_s, _plain(items), steps)) if items or steps else b""
 
 
 def _segments(state_dir: Path) -> list[_Segment]:

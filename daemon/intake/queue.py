@@ -93,6 +93,10 @@ class Intake:
         self._bytes += _size(arrivals)
         self.arrived.set()
 
+    def waiting(self) -> list[Arrival]:
+        """All of it, oldest first."""
+        return list(self._queue)
+
     def take(self, n: int) -> list[Arrival]:
         """The n oldest."""
         taken = [self._queue.popleft() for _ in range(n)]

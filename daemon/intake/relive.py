@@ -37,9 +37,16 @@ log = logging.getLogger(__name__)
 
 
 async def relive(
-    pump: Pump, keeper: Keeper, input_log: InputLog, since: Position, stopping: Callable[[], bool]
+    pump: Pump,
+    keeper: Keeper,
+    input_log: InputLog,
+    since: Position,
+    stopping: Callable[[], bool],
+    waiting: bytes = b"",
 ) -> float | None:
     """Put everything that the log has after `since` through the pump; None when `stopping` cut it short.
+
+    `waiting`: what the snapshot has of that itself, see `pack_waiting`.
 
     Returns when the last item arrived, in wall time; 0: the log does not know.
     """
@@ -48,7 +55,7 @@ async def relive(
     # the log's items have wall times: monotonic clocks of earlier runs mean nothing now
     offset_s, pump.edge.wall_offset_s = pump.edge.wall_offset_s, 0.0
     input_log.on_block = partial(_see, pump.intake.recent, again)
-    for block in input_log.blocks(since):
+    for block in input_log.blocks(since, waiting):
         if input_log.missing > missing:
             # nobody was silent in what is lost
             missing = input_log.missing
@@ -59,9 +66,9 @@ async def relive(
             return None
     rest = await again.feed(min(input_log.end.items, again.paused_after))
     pump.edge.wall_offset_s = offset_s
-    waiting = again.left(offset_s)
-    pump.put_back(waiting)
-    keeper.begin(input_log.end, len(waiting))
+    left = again.left(offset_s)
+    pump.put_back(left)
+    keeper.begin(input_log.end, len(left))
     pump.intake.recent.look()
     if rest:
         keeper.step(FED)

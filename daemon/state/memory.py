@@ -79,7 +79,7 @@ class Memory:
         if found is not None and self._log is not None and self._journal is not None:
             if found.edge is not None:
                 self._pump.edge.restore(found.edge)
-            heard_s = await relive(self._pump, self.keeper, self._log, found.position, stopping)
+            heard_s = await relive(self._pump, self.keeper, self._log, found.position, stopping, found.waiting)
             if heard_s is None:
                 return []
             if self._folder is not None:

@@ -25,7 +25,7 @@ from prometheus_client.core import Metric
 
 from watchkeeper.config.schema import Config
 from watchkeeper.daemon.families import gauge
-from watchkeeper.daemon.intake.inputlog import Position
+from watchkeeper.daemon.intake.inputlog import Position, pack_waiting
 from watchkeeper.daemon.intake.kept import Keeper
 from watchkeeper.daemon.intake.pump import Pump
 from watchkeeper.daemon.logs import kv
@@ -66,6 +66,8 @@ class Recovered(NamedTuple):
     known: int
     """The number of the last event that they surely know."""
     saved_s: float
+    waiting: bytes = b""
+    """Input that the snapshot has besides, see `pack_waiting`."""
 
 
 def recover(config: Config, state: StateFolder, journal: Journal) -> Recovered:
@@ -143,7 +145,8 @@ def _from_snapshot(config: Config, folder: StateFolder) -> Recovered:
             position = Position(*state.get("input", ()))
             if place == path:
                 _check_spare(config, folder)
-            return Recovered(pipeline, True, state.get("edge"), position, known, state.get("saved_s", 0.0))
+            saved_s, waiting = state.get("saved_s", 0.0), state.get("waiting", b"")
+            return Recovered(pipeline, True, state.get("edge"), position, known, saved_s, waiting)
         except SnapshotError as problem:
             log.warning("snapshot ignored", extra=kv(file=place.name, problem=problem))
             if problem.damaged:
@@ -257,7 +260,12 @@ class Snapshots:
         self.trouble = problem
 
     def _state(self, position: Position) -> dict[str, Any]:
-        more = {"edge": self._pump.edge.snapshot(), "input": list(position), "saved_s": time.time()}
+        pump = self._pump
+        more = {"edge": pump.edge.snapshot(), "input": list(position), "saved_s": time.time()}
+        if self._saved is None:
+            # the input log may have gone with the last snapshot, and what waits was acknowledged
+            wall_s, paused = pump.edge.wall_offset_s, pump.intake.settling
+            more["waiting"] = pack_waiting(position, pump.intake.waiting(), wall_s, paused=paused)
         return {**self._pump.pipeline.snapshot(), **more}
 
 

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from watchkeeper.daemon.intake import inputlog
-from watchkeeper.daemon.intake.inputlog import ADVANCED, FED, Block, InputLog, Position, Step
+from watchkeeper.daemon.intake.inputlog import ADVANCED, FED, PAUSED, Block, InputLog, Position, Step, pack_waiting
 from watchkeeper.streams.batch import Batch, columns_of
 from watchkeeper.streams.messages import Kind
 
@@ -82,6 +82,24 @@ def test_only_what_a_snapshot_does_not_contain_is_read_and_numbers_go_on_behind_
     assert payloads(blocks) == [message(i)[1] for i in (7, 8, 9)]
     behind, blocks = opened(tmp_path, Position(50, 60))
     assert (blocks, behind.end, behind.missing) == ([], Position(50, 60), 0)
+
+
+def test_what_a_lost_log_had_comes_from_the_snapshot_once(tmp_path: Path) -> None:
+    items = [message(i) for i in range(20)]
+    # five were judged and ten wait when the folder is deleted; of those that wait some were never written
+    waiting = pack_waiting(Position(5, 3), items[5:15], 0.5, paused=True)
+    log = InputLog(tmp_path, max_bytes=1 << 30, fsync=False)
+    log.end = Position(12, 3)
+    log.append(items[12:18], [Step(18, FED)], 0.5)
+    log.append(items[18:], [], 0.5)
+    log.close()
+    log = InputLog(tmp_path, max_bytes=1 << 30, fsync=False)
+    blocks = list(log.blocks(Position(5, 3), waiting))
+    assert payloads(blocks) == [payload for _, payload, _ in items[5:]]
+    assert [block.first_item for block in blocks] == [6, 16, 19]
+    assert [step.what for block in blocks for step in block.steps] == [PAUSED, FED]
+    assert (log.missing, log.end) == (0, Position(20, 4))
+    assert pack_waiting(Position(5, 3), [], 0.5, paused=False) == b""
 
 
 def test_segments_before_a_snapshot_are_deleted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
