@@ -15,6 +15,7 @@ import gc
 import logging
 import os
 import platform
+import resource
 import subprocess
 import sys
 import time
@@ -113,6 +114,7 @@ def _mark(off: Sequence[str], kinds: Collection[Kind]) -> Path | None:
         return None
     parts = [*sorted(map(digest_of, _kernels())), *off, *sorted(kind.word for kind in kinds)]
     parts += [platform.machine(), llvm.get_host_cpu_name(), platform.python_version()]
+    parts += [os.environ.get(name, "") for name in ("NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES")]
     return path / f"{blake2b(' '.join(parts).encode(), digest_size=10).hexdigest()}.ready"
 
 
@@ -120,8 +122,17 @@ def _workers() -> int:
     return max(1, min(WORKERS_MAX, len(os.sched_getaffinity(0)), int(_free_bytes() / WORKER_BYTES)))
 
 
-def _free_bytes() -> float:
-    return float(os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+def _free_bytes(cgroups: Path = Path("/sys/fs/cgroup"), own: Path = Path("/proc/self/cgroup")) -> float:
+    """Memory that a process may still have, by the machine, by its control groups and by its own limit."""
+    free = [float(os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))]
+    with suppress(OSError, ValueError, IndexError):
+        # version 2 has one line, 0::/path
+        path = cgroups / own.read_text().split("::", 1)[1].strip().lstrip("/")
+        for group in (path, *path.parents):
+            with suppress(OSError, ValueError):
+                free.append(int((group / "memory.max").read_text()) - int((group / "memory.current").read_text()))
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    return min(free) if limit == resource.RLIM_INFINITY else min(*free, limit)
 
 
 def _start(number: int, kinds: Collection[Kind], off: Sequence[str]) -> subprocess.Popen[str]:

@@ -85,3 +85,14 @@ def test_where_nothing_can_be_kept_nothing_is_compiled_in_advance(monkeypatch: p
     monkeypatch.setattr(compiling, "folder", lambda: None)
     monkeypatch.setattr(compiling, "_start", lambda *_: pytest.fail("for whom?"))
     assert compile_kernels(DEFAULT) == 0
+
+
+def test_control_groups_bound_what_the_compiler_may_take(tmp_path: Path) -> None:
+    own = tmp_path / "cgroup"
+    own.write_text("0::/pods/one\n")
+    for group, most in (("pods/one", "max"), ("pods", "700000000")):
+        (tmp_path / group).mkdir(parents=True, exist_ok=True)
+        (tmp_path / group / "memory.max").write_text(most)
+        (tmp_path / group / "memory.current").write_text("200000000")
+    assert compiling._free_bytes(tmp_path, own) == 5e8
+    assert compiling._free_bytes(tmp_path, tmp_path / "none") > 5e8
