@@ -4,14 +4,13 @@
 
 The compiler is large and slow. In processes of its own it leaves no garbage in the daemon, two of them share the work,
 and what they have done is there for the next start (streams/kernelcache.py). Each goes through all that is needed, in
-another order; where one comes to a kernel that the other is at, it waits for it.
+another order (compiler.py); where one comes to a kernel that the other is at, it waits for it.
 
 Where nothing can be kept, or a process fails, nothing is lost: kernels are compiled when they are called.
 """
 
 from __future__ import annotations
 
-import gc
 import logging
 import os
 import platform
@@ -20,33 +19,30 @@ import subprocess
 import sys
 import time
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from hashlib import blake2b
-from itertools import chain
 from pathlib import Path
 from threading import Thread
 from typing import Any
 
 import llvmlite.binding as llvm
-from numba.core import event
 from numba.core.dispatcher import Dispatcher
 
 from watchkeeper.config.guests import section_of
-from watchkeeper.config.loader import load
 from watchkeeper.config.schema import Config
 from watchkeeper.daemon.logs import kv
 from watchkeeper.detectors.catalog import REGISTRY
-from watchkeeper.detectors.engine.warmup import KINDS, heavy_kernels, warm_up
+from watchkeeper.detectors.engine.warmup import KINDS, warm_up
 from watchkeeper.streams.kernelcache import KernelCache, digest_of, folder, forget_unused
-from watchkeeper.streams.messages import KIND_OF_WORD, Kind
+from watchkeeper.streams.messages import Kind
 
 log = logging.getLogger(__name__)
 
 WORKERS_MAX = 2
 LOOK_S = 0.05
-# What a process of the compiler needs; and what if it never looks for garbage, which saves a fifth of the time.
-WORKER_BYTES, HASTY_BYTES = 700e6, 1.2e9
+# What a process of the compiler needs.
+WORKER_BYTES = 700e6
 
 WORDS = "compiling, once per version"
 
@@ -119,10 +115,10 @@ def _mark(off: Sequence[str], kinds: Collection[Kind]) -> Path | None:
 
 
 def _workers() -> int:
-    return max(1, min(WORKERS_MAX, len(os.sched_getaffinity(0)), int(_free_bytes() / WORKER_BYTES)))
+    return max(1, min(WORKERS_MAX, len(os.sched_getaffinity(0)), int(free_bytes() / WORKER_BYTES)))
 
 
-def _free_bytes(cgroups: Path = Path("/sys/fs/cgroup"), own: Path = Path("/proc/self/cgroup")) -> float:
+def free_bytes(cgroups: Path = Path("/sys/fs/cgroup"), own: Path = Path("/proc/self/cgroup")) -> float:
     """Memory that a process may still have, by the machine, by its control groups and by its own limit."""
     free = [float(os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))]
     with suppress(OSError, ValueError, IndexError):
@@ -137,7 +133,7 @@ def _free_bytes(cgroups: Path = Path("/sys/fs/cgroup"), own: Path = Path("/proc/
 
 def _start(number: int, kinds: Collection[Kind], off: Sequence[str]) -> subprocess.Popen[str]:
     words = ",".join(sorted(kind.word for kind in kinds))
-    command = [sys.executable, "-m", __name__, str(number), words, ",".join(off)]
+    command = [sys.executable, "-m", "watchkeeper.daemon.compiler", str(number), words, ",".join(off)]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True)
 
 
@@ -145,44 +141,3 @@ def _read(worker: subprocess.Popen[str], names: deque[str]) -> None:
     assert worker.stdout is not None
     for line in worker.stdout:
         names.append(line)
-
-
-class _Progress(event.Listener):
-    """A line for each kernel of ours."""
-
-    def on_start(self, event: Any) -> None:
-        """One begins."""
-
-    def on_end(self, event: Any) -> None:
-        """One is done."""
-        dispatcher = event.data["dispatcher"]
-        if isinstance(dispatcher._cache, KernelCache):
-            print(dispatcher.py_func.__name__, flush=True)
-
-
-def main(arguments: Sequence[str]) -> int:
-    """One of the processes: its number, the kinds of samples, and the detectors that are off."""
-    number, words, off = arguments
-    if _free_bytes() > HASTY_BYTES:
-        gc.disable()
-    event.register("numba:compile", _Progress())  # type: ignore[no-untyped-call]
-    kinds = [KIND_OF_WORD[word] for word in words.split(",")]
-    config = _without(off.split(","))
-    heavy = heavy_kernels(config, kinds)
-    longest_first = list(chain.from_iterable(heavy.values()))
-    if number == "0":
-        # from the other end: what takes longest is the other's
-        warm_up(_without([*off.split(","), *heavy]), kinds)
-        longest_first.reverse()
-    for call in longest_first:
-        call()
-    warm_up(config, kinds)
-    return 0
-
-
-def _without(names: Iterable[str]) -> Config:
-    return load(None, env={}, overrides={"detectors": {name: {"enabled": False} for name in names if name}})
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

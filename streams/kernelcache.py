@@ -73,6 +73,8 @@ class KernelCache(NullCache):
 
     def __init__(self, dispatcher: Dispatcher) -> None:
         self._dispatcher = dispatcher
+        # of code that is not quite like that of others, see daemon/compiler.py
+        self.variant = ""
         self._opened: FunctionCache | None = None
         # the file that says that we compile this kernel, and how often we do at once
         self._lock: int | None = None
@@ -144,7 +146,7 @@ class KernelCache(NullCache):
     def _files(self) -> FunctionCache | None:
         if self._opened is None and (path := folder()) is not None:
             function = self._dispatcher.py_func
-            _Locator.digests[function] = digest_of(self._dispatcher)
+            _Locator.digests[function] = digest_of(self._dispatcher) + self.variant
             self._opened = _Files(function)
             if (index := path / f"{self._opened._impl.filename_base}.nbi").exists():
                 os.utime(index)
@@ -238,7 +240,7 @@ def _parts(function: Function, called: list[Dispatcher]) -> Iterator[bytes]:
     for cell in function.__closure__ or ():
         yield _value(cell.cell_contents, function, called)
     for code in _codes(function.__code__):
-        for name in _global_names(code):
+        for name in global_names(code):
             if name in function.__globals__:
                 value = function.__globals__[name]
                 yield name.encode() + b"=" + _value(value, function, called)
@@ -263,7 +265,7 @@ def _code_parts(code: CodeType, doc: str | None) -> Iterator[bytes]:
             yield repr(constant).encode()
 
 
-def _global_names(code: CodeType) -> list[str]:
+def global_names(code: CodeType) -> list[str]:
     """The names that are read from the module, as opposed to those of attributes."""
     return sorted({i.argval for i in dis.get_instructions(code) if i.opcode == _LOAD_GLOBAL})
 
