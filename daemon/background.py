@@ -10,9 +10,11 @@ import os
 import sys
 import threading
 from collections.abc import Callable
+from importlib import import_module
 
 PREFIX = "background "
 CANCEL_AGAIN_S = 0.5
+PRELOAD_S = 1.0
 
 
 async def end(*tasks: asyncio.Task[None]) -> None:
@@ -47,6 +49,13 @@ async def in_background(name: str, work: Callable[[], object]) -> None:
 
     threading.Thread(target=run, name=PREFIX + name, daemon=True).start()
     await done
+
+
+async def preload(module: str, wanted: Callable[[], bool]) -> None:
+    """Task: load a module in the background as soon as it may be needed, not when alarms wait for it."""
+    while not wanted():
+        await asyncio.sleep(PRELOAD_S)
+    await in_background(module, lambda: import_module(module))
 
 
 def leave(code: int) -> int:

@@ -66,8 +66,6 @@ class GpsImu:
         self._config = cfg
         if cfg.model == "off":
             self._model = None
-        elif self._model is None:
-            self._model = ResidualModel(CHANNELS[:SCALED])
         weight = tuple(0.0 if name in cfg.channels_off else w for name, w in zip(CHANNELS, WEIGHT, strict=True))
         self._settings = Settings(
             threshold=cfg.threshold, nominal_rate=cfg.nominal_rate,
@@ -113,7 +111,9 @@ class GpsImu:
         cfg, score, sigma = self._config, judged.score, judged.sigma
         bits = ((sigma >= cfg.threshold) << np.arange(len(CHANNELS))).sum(axis=1)
         unusual = full(len(t), np.nan)
-        if self._model is not None:
+        if cfg.model != "off":
+            # made when there is something to judge: it takes a second and a hundred megabytes to load
+            self._model = self._model or ResidualModel(CHANNELS[:SCALED])
             # a witness, not a judge: on real flights its voice in the score found nothing more and cost a false alarm
             self._ask_model(self._model, slot, t, score, sigma, unusual)
             bits |= (unusual >= cfg.threshold).astype(np.int64) << MODEL
@@ -232,7 +232,8 @@ class GpsImu:
         self._judged_t[rows] = state["judged_t"]
         self._seen_t[rows] = state["seen_t"]
         self._key[rows] = state["key"]
-        if self._model and state["model"]:
+        if state["model"] and self._config.model != "off":
+            self._model = ResidualModel(CHANNELS[:SCALED])
             self._model.restore(state["model"])
         self._judged, self._anomalous, self._displaced = state["figures"]
 

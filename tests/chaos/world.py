@@ -140,8 +140,13 @@ class World:
         self.lines.clear()
 
     def _unkept(self) -> bool:
-        """The disk takes nothing or next to nothing; that /readyz says so is an invariant of its own."""
-        return self.disk.trouble or self.disk.deleted
+        """The disk takes nothing or next to nothing, or did not a moment ago, and the daemon says so.
+
+        That /readyz says so while it lasts, and not much longer, is an invariant of its own.
+        """
+        app = self.daemon.app
+        said = app is not None and any(word.startswith("input log not written") for word in app.memory.health())
+        return self.disk.trouble or self.disk.deleted or said
 
     def started(self) -> None:
         """A process begins: on a disk that cannot be read it knows nothing of what was kept."""
