@@ -6,6 +6,7 @@ status          the retained status says online while the daemon is connected, a
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -66,7 +67,7 @@ class Calm:
         if now - self._since_s < SETTLED_S:
             return
         if alive or not world.broker.no_will:
-            self.status("online" if alive else "offline")
+            self.status("online" if alive else "offline", self._suspect)
         if app is None:
             return
         retained = world.broker.retained
@@ -87,12 +88,12 @@ class Calm:
         if words in self._seen:
             self._say(invariant, words)
 
-    def status(self, wanted: str) -> None:
-        """The retained status is this."""
+    def status(self, wanted: str, say: Callable[[str, str], None] | None = None) -> None:
+        """The retained status is this; else `say` is told, or it is said here and now."""
         payload = self._world.broker.retained.get(STATUS)
         state = msgspec.json.decode(payload, type=_Status).state if payload else "nothing"
         if state != wanted:
-            self._say("status", f"says {state} while the daemon is {wanted}")
+            (say or self._say)("status", f"says {state} while the daemon is {wanted}")
 
     def _say(self, invariant: str, words: str) -> None:
         if words not in self._said:
