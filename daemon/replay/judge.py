@@ -19,7 +19,6 @@ from rich.console import Console
 from watchkeeper.config.schema import Config
 from watchkeeper.daemon.compiling import prepare
 from watchkeeper.daemon.outputs.terminal import line_of
-from watchkeeper.daemon.replay.page import show
 from watchkeeper.daemon.replay.trace import Trace
 from watchkeeper.detectors.alarms.events import UPDATED, AlarmEvent, encode_event
 from watchkeeper.detectors.engine.replay import Replay, coverage_words
@@ -48,6 +47,9 @@ def judge(args: argparse.Namespace, config: Config, sources: Sequence[Source]) -
             if args.http is None:
                 replay.run(paced(batches, pacer))
             else:
+                # the server takes a quarter of a second to load
+                from watchkeeper.daemon.replay.page import show  # noqa: PLC0415
+
                 interrupted = not asyncio.run(
                     show(replay, batches, pacer, args.http, [str(path) for path in args.logs])
                 )
