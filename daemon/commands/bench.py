@@ -14,6 +14,7 @@ EXAMPLES = """examples:
 # Name to what it measures.
 BENCHMARKS: dict[str, str] = {
     "replay": "samples per second and peak memory of a replay, against a plain Python loop",
+    "start": "the first replay with empty caches, the second one, and what a daemon that waits keeps in memory",
     "live": "messages per second, loss and latency through a real broker",
     "residual": "how many times faster than real time 1,000 drones at 100 Hz are judged, from log to alarms",
     "conflicts": "time and memory of the conflict search, against BlueSky's detectors on the same traffic",
