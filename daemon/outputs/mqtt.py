@@ -49,8 +49,8 @@ DEADLETTER_PERIOD_S = 0.1
 # What the broker refused is offered again this often.
 RETRY_S = 30.0
 # So long after the first connect for the broker's note to come. It takes a round trip, behind all that the broker has
-# kept for us: the time counts from the last message that arrived (a slow disk holds the next one up for pump.DISK_S),
-# and events wait so long at most.
+# kept for us: the time counts from the last message that arrived or that a slow disk keeps us from acknowledging, and
+# events wait so long at most.
 NOTE_S = 2.5
 NOTE_MOST_S = 10.0
 # Ended alarms that are remembered, to tell ours from another daemon's.
@@ -138,7 +138,8 @@ class MqttSink:
 
     def _wait_for_note(self, waited_s: float, received: int = -1) -> None:
         transport = self._context.transport
-        if transport.received != received and waited_s < NOTE_MOST_S and not transport.half_blind:
+        comes = transport.received != received or transport.unacknowledged > 0
+        if comes and waited_s < NOTE_MOST_S and not transport.half_blind:
             again = partial(self._wait_for_note, waited_s + NOTE_S, transport.received)
             self._patience = asyncio.get_running_loop().call_later(NOTE_S, again)
             return

@@ -213,6 +213,11 @@ class Transport:
         self._pump()
         return message.done
 
+    @property
+    def unacknowledged(self) -> int:
+        """Messages that have arrived and that the broker may not forget yet; it may hold others back for them."""
+        return self.received - self._settled
+
     def acknowledge(self, number: int) -> None:
         """Let the broker forget all messages up to `number`; those of an earlier connection are not ours to release."""
         count = min(number, self.received) - self._settled

@@ -28,9 +28,11 @@ class Transport(SimpleNamespace):
         return done
 
 
-async def waited(tmp_path: Path | None, *, busy: bool = False, half_blind: bool = False, heard: bool = False) -> float:
+async def waited(
+    tmp_path: Path | None, *, busy: bool = False, owed: int = 0, half_blind: bool = False, heard: bool = False
+) -> float:
     """How long until the first event goes out, in NOTE_S."""
-    transport = Transport(received=0, half_blind=half_blind, connected=True, posted=0)
+    transport = Transport(received=0, unacknowledged=owed, half_blind=half_blind, connected=True, posted=0)
     context = Context(
         version="0", client_id="test", output="watchkeeper", state_dir=tmp_path, past=Past(), transport=transport,
         max_active=10, vehicles=lambda: 0, callsigns=dict, watched=SimpleNamespace(),
@@ -54,12 +56,12 @@ def faster(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mqtt, "NOTE_MOST_S", 0.2)
 
 
-@pytest.mark.parametrize(("busy", "least"), [(False, 1.0), (True, 4.0)])
+@pytest.mark.parametrize(("busy", "owed", "least"), [(False, 0, 1.0), (True, 0, 4.0), (False, 1, 4.0)])
 def test_events_wait_behind_what_the_broker_has_kept_and_then_go_with_a_word(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture, busy: bool, least: float
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, busy: bool, owed: int, least: float
 ) -> None:
     caplog.set_level(logging.WARNING)
-    assert asyncio.run(waited(tmp_path, busy=busy)) >= least
+    assert asyncio.run(waited(tmp_path, busy=busy, owed=owed)) >= least
     assert "has not shown what it retains" in caplog.text
 
 
