@@ -12,12 +12,13 @@ elsewhere when they are called.
 from __future__ import annotations
 
 import gc
+import signal
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import cached_property
 from itertools import chain
-from types import CodeType, FunctionType, ModuleType
+from types import FunctionType, ModuleType
 from typing import Any
 
 from numba.core import dispatcher as numba_dispatcher
@@ -30,7 +31,7 @@ from watchkeeper.config.loader import load
 from watchkeeper.config.schema import Config
 from watchkeeper.daemon.compiling import free_bytes
 from watchkeeper.detectors.engine.warmup import heavy_kernels, warm_up
-from watchkeeper.streams.kernelcache import KernelCache, global_names
+from watchkeeper.streams.kernelcache import KernelCache, codes, global_names
 from watchkeeper.streams.messages import KIND_OF_WORD
 
 # With less memory garbage is collected.
@@ -44,6 +45,8 @@ _Compilers: Any = numba_dispatcher
 def main(arguments: Sequence[str]) -> int:
     """Number of the process, kinds of samples, and detectors that are off."""
     number, words, off = arguments
+    # who started us has been asked to stop, too, and says what is to be said
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
     if free_bytes() > HASTY_BYTES:
         gc.disable()
     event.register("numba:compile", _Progress())  # type: ignore[no-untyped-call]
@@ -139,7 +142,7 @@ def _inner_kernels() -> set[Any]:
     for module in modules:
         kernels |= {value for value in vars(module).values() if isinstance(value, Dispatcher)}
         for function in _functions(module):
-            for name in chain.from_iterable(map(global_names, _codes(function.__code__))):
+            for name in chain.from_iterable(map(global_names, codes(function.__code__))):
                 value = function.__globals__.get(name)
                 called |= {value} if isinstance(value, Dispatcher) else _parts_of(value)
     return {kernel for kernel in kernels - called if isinstance(kernel._cache, KernelCache)}
@@ -159,13 +162,6 @@ def _functions(module: ModuleType) -> Iterator[FunctionType]:
             todo.append(value.func)
         elif isinstance(value, type):
             todo += list(vars(value).values())
-
-
-def _codes(code: CodeType) -> Iterator[CodeType]:
-    yield code
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            yield from _codes(constant)
 
 
 def _parts_of(value: Any) -> set[Any]:

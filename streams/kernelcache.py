@@ -239,7 +239,7 @@ def _parts(function: Function, called: list[Dispatcher]) -> Iterator[bytes]:
     yield from (_value(default, function, called) for default in function.__defaults__ or ())
     for cell in function.__closure__ or ():
         yield _value(cell.cell_contents, function, called)
-    for code in _codes(function.__code__):
+    for code in codes(function.__code__):
         for name in global_names(code):
             if name in function.__globals__:
                 value = function.__globals__[name]
@@ -248,11 +248,12 @@ def _parts(function: Function, called: list[Dispatcher]) -> Iterator[bytes]:
                     yield from (_value(getattr(value, n), function, called) for n in code.co_names if hasattr(value, n))
 
 
-def _codes(code: CodeType) -> Iterator[CodeType]:
+def codes(code: CodeType) -> Iterator[CodeType]:
+    """The code of a function and of all that is defined in it."""
     yield code
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
-            yield from _codes(constant)
+            yield from codes(constant)
 
 
 def _code_parts(code: CodeType, doc: str | None) -> Iterator[bytes]:

@@ -26,8 +26,8 @@ from waiting import wait_for as _wait_for
 from watchkeeper.config.loader import load
 from watchkeeper.config.schema import DEFAULT, Config
 from watchkeeper.daemon.app import App
+from watchkeeper.daemon.compiling import prepare
 from watchkeeper.daemon.demo.broker import EmbeddedBroker
-from watchkeeper.detectors.engine.warmup import warm_up
 
 
 class RunningBroker:
@@ -262,7 +262,7 @@ def listen() -> Iterator[Callable[[int], Listener]]:
 @pytest.fixture(scope="session")
 def _compiled() -> None:
     """After a change to the kernels the first start takes a minute: not on the clock of the first test."""
-    warm_up(DEFAULT)
+    prepare(DEFAULT)
 
 
 @pytest.fixture(scope="session")
