@@ -18,6 +18,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -175,16 +176,16 @@ class Archive:
         self._thread.start()
 
     def _run(self) -> None:
-        seen: dict[int, Path] = {}
+        # the second name keeps the number of a file from being used again
+        seen: set[int] = set()
         while not self._ending.wait(0.02):
             for path in self._state.glob("input-*.log"):
-                try:
+                # it may be deleted at any moment
+                with suppress(FileNotFoundError):
                     number = path.stat().st_ino
                     if number not in seen:
-                        seen[number] = self._folder / f"input-{len(seen) + 1:08d}.log"
-                        os.link(path, seen[number])
-                except FileNotFoundError:
-                    seen.pop(number, None)
+                        os.link(path, self._folder / f"input-{len(seen) + 1:08d}.log")
+                        seen.add(number)
 
     def payloads(self) -> Iterator[bytes]:
         self._ending.set()
