@@ -45,7 +45,7 @@ and the first bytes.
 
 | topic | payload |
 |---|---|
-| `{output}/alarm/<kind>/<subject>` | one step of an alarm's life; QoS 1, retained while active |
+| `{output}/alarm/<kind>/<subject>` | one step of an alarm's life; QoS 1, retained while active, its end for a moment |
 | `{output}/incident/<id>` | alarms with one cause, as an alarm event of kind `incident`; QoS 1, retained while open |
 | `{output}/ping/<gateway>` | `{{"t"}}`, our wall clock, every `diagnosis.ping_s`; QoS 0 |
 | `{output}/status` | `{{"state": "online"}}` or `offline` (also the last will); retained |

@@ -142,7 +142,7 @@ class CsvLog:
                 self._count(first_line - 1 + rows.line_num, Drop.SYNTAX, str(error))
                 continue
             if row is not None:
-                plain.append(_UNIT.join(" ".join(cell.split()) for cell in row))
+                plain.append(_UNIT.join(" ".join(cell.splitlines()).strip() for cell in row))
                 numbers.append(first_line - 1 + rows.line_num)
             if plain and (row is None or len(plain) == 8192):
                 block = "\n".join([*plain, ""]).encode()

@@ -84,8 +84,8 @@ class LogWriter:
         except OSError as error:
             raise LogError(self.path, error.strerror or str(error)) from error
         schema = {kind.word: [(f.name, f.unit) for f in FIELDS[kind]] for kind in Kind}
-        self._put(MAGIC)
-        self._put(pack_frame(HEADER, msgspec.msgpack.encode(Header(VERSION, schema))))
+        # at once: whoever looks at a recording that has just begun finds a whole one
+        self._put(MAGIC + pack_frame(HEADER, msgspec.msgpack.encode(Header(VERSION, schema))))
 
     def __enter__(self) -> Self:
         return self

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from watchkeeper.streams.batch import Batch
@@ -176,6 +176,7 @@ cell = st.text(st.sampled_from('ab ,"\n1.'), max_size=4)
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(rows=st.lists(st.tuples(cell, st.integers(0, 99)), max_size=12))
+@example(rows=[("1  1", 0), ("a  ,", 1)])
 def test_quoted_names_come_out_as_the_csv_module_says(tmp_path: Path, rows: list[tuple[str, int]]) -> None:
     path = tmp_path / "x.csv"
     with path.open("w", newline="") as file:
@@ -183,7 +184,7 @@ def test_quoted_names_come_out_as_the_csv_module_says(tmp_path: Path, rows: list
         writer.writerows([("id", "t", "lat", "lon"), *((name, t, 50, 8) for name, t in rows)])
     batch = read(CsvLog(path))
     found = [(batch.ids[v], t) for cols in batch.kinds.values() for v, t in zip(cols.vid, cols.t, strict=True)]
-    assert found == [(" ".join(name.split()), t) for name, t in rows if name.strip()]
+    assert found == [(" ".join(name.splitlines()).strip(), t) for name, t in rows if name.strip()]
 
 
 def test_chunks_and_block_borders_do_not_change_what_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
