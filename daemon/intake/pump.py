@@ -182,7 +182,7 @@ class Pump:
 
     def health(self) -> list[str]:
         """What is not judged yet, in words."""
-        if self.intake and self.intake.head >= self._settle_from:
+        if self.intake and self.intake.head >= self._settle_from and self._now() < self._settle_until_s:
             return [f"{len(self.intake)} messages wait for senders that come back after an outage"]
         return []
 
