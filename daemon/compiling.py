@@ -60,7 +60,11 @@ def compile_kernels(config: Config, kinds: Collection[Kind] = KINDS, said: Said 
         return 0
     began, most, names = time.monotonic(), len(_kernels()), deque[str]()
     said(0, most)
-    workers = [_start(number, kinds, off) for number in range(_workers())]
+    try:
+        workers = [_start(number, kinds, off) for number in range(_workers())]
+    except OSError as error:
+        log.warning("kernels are compiled when they are called", extra=kv(compiler=error))
+        return 0
     readers = [Thread(target=_read, args=(worker, names), daemon=True) for worker in workers]
     for reader in readers:
         reader.start()

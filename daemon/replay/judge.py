@@ -38,8 +38,9 @@ def judge(args: argparse.Namespace, config: Config, sources: Sequence[Source]) -
             replay.watchers.append(Trace(stack.enter_context(_output(args.trace)), replay.pipeline))
         batches = read_logs(sources, chunk=args.chunk, start=args.start, stop=args.stop)
         first = next(batches, None)
-        prepare(config, first.kinds if first is not None else ())
-        batches = chain([first] if first is not None else [], batches)
+        if first is not None:
+            prepare(config, first.kinds)
+            batches = chain([first], batches)
         batches = shown(batches, sources, "replaying", hidden=args.alarms is None and sys.stdout.isatty())
         began_s, began_cpu_s = time.perf_counter(), time.process_time()
         pacer = Pacer(args.speed, SystemClock(), max_gap_s=config.time.gap_skip_s)
