@@ -41,7 +41,7 @@ class Memory:
         self.pipeline = self._found.pipeline if self._found is not None else Pipeline(config)
         sinks = config.sinks
         self._log = (
-            InputLog(folder.path, max_bytes=sinks.input_log_mb * 1_000_000, fsync=sinks.input_fsync)
+            InputLog(folder.path, max_bytes=sinks.input_log_mb * 1_000_000, fsync=sinks.input_fsync, folder=folder)
             if folder is not None
             else None
         )
@@ -49,7 +49,7 @@ class Memory:
         # whether the pipeline has all that earlier runs took in; until then, the events that this brings
         self.complete = False
         self._relived: list[AlarmEvent] = []
-        # since when nobody hears what is said on the broker, in wall time
+        # since when nobody hears what is said on the broker, in monotonic time: the wall clock may be set meanwhile
         self._left_s: float | None = None
 
     def attach(self, pump: Pump, transport: Transport) -> None:
@@ -85,11 +85,12 @@ class Memory:
             if self._folder is not None:
                 self._folder.notes += [f"input log: {note}" for note in self._log.notes()]
             # the broker says, when it greets us, what it has kept; receivers next to it have kept nothing
-            self._left_s = max(heard_s, found.saved_s) or None
-            if self._left_s is not None:
-                self._pump.follows(max(time.time() - self._left_s, 0.0))
-            if self._left_s is not None and self._config.sources:
-                self._pump.returned(time.time() - self._left_s, kept=False)
+            if ended_s := max(heard_s, found.saved_s):
+                away_s = max(time.time() - ended_s, 0.0)
+                self._left_s = time.monotonic() - away_s
+                self._pump.follows(away_s)
+                if self._config.sources:
+                    self._pump.returned(away_s, kept=False)
             ended = settle(self.pipeline, self._journal, self._relived)
         self._found, self._relived = None, []
         self.complete = True
@@ -102,12 +103,12 @@ class Memory:
         """There is a connection: did we miss anything?"""
         kept = session_kept and self._config.broker.qos > 0
         if self._left_s is not None and not (self._config.sources and kept):
-            self._pump.returned(time.time() - self._left_s, kept=kept)
+            self._pump.returned(time.monotonic() - self._left_s, kept=kept)
         self._left_s = None
 
     def disconnected(self) -> None:
         """There is none any more."""
-        self._left_s = time.time()
+        self._left_s = time.monotonic()
         self._pause()
         # what we have not acknowledged comes again, and more if the broker comes back with an older state
         self._pump.intake.recent.look()

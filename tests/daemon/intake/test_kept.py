@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import random
+import time
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
@@ -308,6 +309,30 @@ def test_a_write_that_takes_long_is_said_when_it_is_on_and_when_it_is_over(tmp_p
             await one.until(lambda: one.line.acknowledged == one.line.received)
             assert stalls == expected
             assert not keeper.stalled
+        one.crash()
+
+    run(work())
+
+
+def test_a_wall_clock_that_is_set_while_the_broker_is_away_hides_no_outage(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def work() -> None:
+        one = Run(tmp_path)
+        await one.begin()
+        told: list[float] = []
+
+        def returned(away_s: float, *, kept: bool) -> None:
+            assert kept
+            told.append(away_s)
+
+        monkeypatch.setattr(one.memory._pump, "returned", returned)
+        one.memory.disconnected()
+        monkeypatch.setattr(time, "time", lambda: 0.0)
+        one.memory.connected(session_kept=True)
+        assert len(told) == 1
+        assert 0.0 <= told[0] < 60.0
+        monkeypatch.undo()
         one.crash()
 
     run(work())
