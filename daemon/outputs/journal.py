@@ -68,6 +68,8 @@ class Journal:
         self.active = {event.id: event for event in self.past.active}
         self.number = self.past.last
         self._numbering = threading.Lock()
+        # of the worker: events up to this one are in the file, or the disk did not take them
+        self.tried = self.number
         # ended before the restart; the last event of each alarm that was up then
         self._over: frozenset[str] = frozenset()
         self._relived: dict[str, AlarmEvent] = {}
@@ -113,7 +115,7 @@ class Journal:
 
     def skip(self, number: int) -> None:
         """At the start: events up to this number were written once, though the journal has lost them."""
-        self.number = max(self.number, number)
+        self.number = self.tried = max(self.number, number)
 
     def adopt(self, events: Sequence[AlarmEvent]) -> None:
         """At the start: active alarms that the journal has lost and the snapshot still knows."""
@@ -143,6 +145,8 @@ class Journal:
             self._failed(NOT_WRITTEN, error)
             self._miss(events)
             return
+        finally:
+            self.tried = max(self.tried, *(seq for seq, _ in events), 0)
         self.written += len(events) + len(self._missed)
         self._missed = {}
         self._mended(NOT_WRITTEN)

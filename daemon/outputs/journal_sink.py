@@ -37,8 +37,10 @@ PATIENCE_S = 2.0
 
 # An event, and when the message that caused it arrived (monotonic), if one did.
 Arrived = tuple[AlarmEvent, float | None]
-# Takes events that are in the journal, and the number of the last of them.
-HandOn = Callable[[Sequence[Arrived], int], None]
+# The same with the event's number in the journal.
+Recorded = tuple[int, AlarmEvent, float | None]
+# Takes events that are in the journal.
+HandOn = Callable[[Sequence[Recorded]], None]
 
 
 class JournalSink:
@@ -49,11 +51,11 @@ class JournalSink:
 
     def __init__(self, journal: Journal) -> None:
         self.journal = journal
-        self.hand_on: HandOn = lambda _arrived, _last: None
+        self.hand_on: HandOn = lambda _recorded: None
         self.repeats = 0
         # journal calls may wait for the disk, and must not overlap
         self._disk = ThreadPoolExecutor(1, "journal")
-        self._inbox: deque[Arrived] = deque()
+        self._inbox: deque[Recorded] = deque()
         self._writing = 0
         self._busy = False
         # the disk does not answer: what came since, the latest of each alarm
@@ -98,8 +100,13 @@ class JournalSink:
         self.submit([(event, None)])
 
     def submit(self, arrived: Iterable[Arrived]) -> None:
-        """Take over these events; returns at once."""
-        self._inbox.extend(arrived)
+        """Take over these events; returns at once. They have their numbers, which a snapshot tells, from now on."""
+        for event, arrived_s in arrived:
+            if self.journal.is_repeat(event):
+                self.repeats += 1
+            else:
+                [(number, _)] = self.journal.take([event])
+                self._inbox.append((number, event, arrived_s))
         self._write()
 
     def confirm(self, number: int) -> None:
@@ -139,49 +146,45 @@ class JournalSink:
         """Have the journal take what is in the inbox, unless it is still busy."""
         if self._failure is None or (self._busy and not self._stuck) or not (self._inbox or self._late):
             return
-        taken = list(self._inbox)
+        fresh = list(self._inbox)
         self._inbox.clear()
-        fresh = [pair for pair in taken if not self.journal.is_repeat(pair[0])]
-        self.repeats += len(taken) - len(fresh)
-        numbered = self.journal.take([event for event, _ in fresh])
+        numbered = [(number, event) for number, event, _ in fresh]
         if self._stuck:
-            self._hand_on_late(fresh, numbered)
+            self._put_off(numbered)
+            self.hand_on(fresh)
             return
         events, self._late = [*self._late.values(), *numbered], {}
         self._writing = len(events)
         self._ask(partial(self.journal.put, events), fresh)
 
-    def _ask(self, work: Callable[[], Sequence[AlarmEvent]], taken: list[Arrived]) -> None:
+    def _ask(self, work: Callable[[], Sequence[AlarmEvent]], taken: list[Recorded]) -> None:
         """Have the worker do this, and hand these events on when it is done or takes too long."""
         self._busy = True
         loop = asyncio.get_running_loop()
-        last = self.journal.number
         done = loop.run_in_executor(self._disk, work)
-        patience = loop.call_later(PATIENCE_S, self._out_of_patience, taken, last)
-        done.add_done_callback(partial(self._answered, taken, last, patience))
+        patience = loop.call_later(PATIENCE_S, self._out_of_patience, taken)
+        done.add_done_callback(partial(self._answered, taken, patience))
 
     def _count(self) -> tuple[int, int, int]:
         return self.journal.written, self.journal.missed, self.journal.replaced
 
-    def _hand_on_late(self, fresh: list[Arrived], numbered: list[Numbered]) -> None:
+    def _put_off(self, numbered: list[Numbered]) -> None:
+        """Write these when the disk answers again."""
         for one in numbered:
             self._replaced += self._late.pop(one[1].id, None) is not None
             self._late[one[1].id] = one
         while len(self._late) > ENDED_MAX + len(self.journal.active):
             del self._late[next(iter(self._late))]
             self._replaced += 1
-        if fresh:
-            self.hand_on(fresh, self.journal.number)
 
-    def _out_of_patience(self, taken: list[Arrived], last: int) -> None:
+    def _out_of_patience(self, taken: list[Recorded]) -> None:
         self._stuck = True
         log.error("journal not written", extra=kv(what="not written", error="the disk does not answer"))
-        self._then(lambda: self.hand_on(taken, last))
+        self._then(lambda: self.hand_on(taken))
 
     def _answered(
         self,
-        taken: list[Arrived],
-        last: int,
+        taken: list[Recorded],
         patience: asyncio.TimerHandle,
         done: asyncio.Future[Sequence[AlarmEvent]],
     ) -> None:
@@ -195,7 +198,7 @@ class JournalSink:
 
         def step() -> None:
             if taken and not was_stuck:
-                self.hand_on(taken, last)
+                self.hand_on(taken)
             self.submit([(event, None) for event in done.result()])
 
         self._then(step)

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 
 from watchkeeper.daemon.outputs.base import Confirming, Linked, Sink
 from watchkeeper.daemon.outputs.fence import fenced
-from watchkeeper.daemon.outputs.journal_sink import Arrived, JournalSink
+from watchkeeper.daemon.outputs.journal_sink import JournalSink, Recorded
 from watchkeeper.detectors.alarms.events import AlarmEvent
 
 # Of the time that a stopping daemon has, this much is for receivers that do not answer.
@@ -51,15 +51,14 @@ class AlarmRouter:
 
     def submit(self, events: Sequence[AlarmEvent], arrived_s: float | None) -> None:
         """Take over these events; `arrived_s` is the monotonic time of the message that caused them, if one did."""
-        arrived = [(event, arrived_s) for event in events]
         if self.first is not None:
-            self.first.submit(arrived)
+            self.first.submit([(event, arrived_s) for event in events])
         else:
-            self._number += len(arrived)
-            self._hand_on(arrived, self._number)
+            self._hand_on([(number, event, arrived_s) for number, event in enumerate(events, self._number + 1)])
+            self._number += len(events)
 
-    def _hand_on(self, arrived: Sequence[Arrived], last: int) -> None:
-        for number, (event, arrived_s) in enumerate(arrived, last - len(arrived) + 1):
+    def _hand_on(self, recorded: Sequence[Recorded]) -> None:
+        for number, event, arrived_s in recorded:
             self.events[event.kind, event.state] += 1
             for sink in self.others:
                 if sink is self._confirming:
@@ -67,8 +66,8 @@ class AlarmRouter:
                 else:
                     sink.put(event)
         # with nobody to confirm them, nothing has to be sent again
-        if self.first is not None and self._confirming is None:
-            self.first.confirm(last)
+        if self.first is not None and self._confirming is None and recorded:
+            self.first.confirm(recorded[-1][0])
 
     def connected(self) -> None:
         """There is a connection to the broker."""

@@ -54,6 +54,8 @@ SNAPSHOT = "snapshot.msgpack"
 # its share of the time would be more than one part in STALL_SHARE.
 SOON_S = 1.0
 STALL_SHARE = 100
+# A snapshot waits so long for a journal that the disk holds up: longer than that disk takes if it answers at all.
+JOURNAL_S = 10.0
 
 
 class Recovered(NamedTuple):
@@ -225,6 +227,7 @@ class Snapshots:
         """Save, if anything happened since the last time. Only the copying holds up the loop, the disk does not."""
         async with self._one_at_a_time:
             while True:
+                await self._keeper.settled()
                 async with self._pump.turn:
                     position = self._keeper.position
                     mark = position, self._pump.pipeline.ticks
@@ -234,13 +237,14 @@ class Snapshots:
                     state = self._state(position)
                     if (size := size_of(state)) <= self._encoder.reserved:
                         payload = self._encoder.encode(state)
-                        # events with a higher number may be in the state as well, those up to this one are
+                        # all events that the state has given
                         number = self._journal.number
                         self.stall_s, self.bytes = time.monotonic() - began, len(payload)
                         break
                 await asyncio.to_thread(self._encoder.reserve, size + size // 2)
             # what the state contains must not be missing in the log: it would be delivered and judged again
             await self._keeper.written()
+            await self._journal_has(number)
             try:
                 await asyncio.to_thread(write_snapshot, self._folder.path / SNAPSHOT, payload, self._mark, number)
             except OSError as error:
@@ -250,6 +254,12 @@ class Snapshots:
             # the snapshot before this one is still there, for when this one is damaged: so must be the input since then
             self._keeper.saved(self._older)
             self._saved, self._older = mark, position
+
+    async def _journal_has(self, number: int) -> None:
+        """Wait until events up to this one are in the journal: after a crash their input would not bring them again."""
+        patient_until = time.monotonic() + JOURNAL_S
+        while self._journal.tried < number and time.monotonic() < patient_until:
+            await asyncio.sleep(0.02)
 
     def _failed(self, problem: str) -> None:
         """The disk did not take a snapshot, or (empty) it did; logged when it begins and when it ends."""

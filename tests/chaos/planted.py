@@ -197,12 +197,12 @@ def publish_before_the_journal(patches: interpose.Patches) -> None:
     def write(self: JournalSink) -> None:
         if self._failure is None or self._busy or not self._inbox:
             return
-        fresh = [pair for pair in self._inbox if not self.journal.is_repeat(pair[0])]
+        fresh = list(self._inbox)
         self._inbox.clear()
         self._busy = True
-        self.hand_on(fresh, self.journal.number + len(fresh))
+        self.hand_on(fresh)
         loop = asyncio.get_running_loop()
-        written = loop.run_in_executor(self._disk, self.journal.append, [event for event, _ in fresh])
+        written = loop.run_in_executor(self._disk, self.journal.write, [(number, event) for number, event, _ in fresh])
         written.add_done_callback(lambda _done: finish(self))
 
     def finish(self: JournalSink) -> None:

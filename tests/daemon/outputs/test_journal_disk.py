@@ -180,7 +180,7 @@ def test_a_disk_that_does_not_answer_holds_nobody_up(tmp_path: Path, monkeypatch
     async def main() -> None:
         sink = JournalSink(Journal(tmp_path, fsync=False))
         heard: list[tuple[AlarmEvent, int]] = []
-        sink.hand_on = lambda arrived, last: heard.extend((e, last) for e, _ in arrived)
+        sink.hand_on = lambda recorded: heard.extend((e, number) for number, e, _ in recorded)
         running = asyncio.create_task(sink.run())
         await asyncio.sleep(0)
         monkeypatch.setattr(journal_sink, "PATIENCE_S", 0.01)
@@ -203,3 +203,33 @@ def test_a_disk_that_does_not_answer_holds_nobody_up(tmp_path: Path, monkeypatch
 
     asyncio.run(main())
     assert on_disk(tmp_path) == [event("a", UPDATED, 2.0), event("b", RAISED, 3.0)]
+
+
+def test_an_event_has_its_number_before_the_disk_has_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    answer = threading.Event()
+    real = journal_file.write_all
+
+    def slow(handle: int, data: bytes) -> None:
+        assert answer.wait(PATIENCE_S)
+        real(handle, data)
+
+    async def main() -> None:
+        journal = Journal(tmp_path, fsync=False)
+        sink = JournalSink(journal)
+        running = asyncio.create_task(sink.run())
+        await asyncio.sleep(0)
+        monkeypatch.setattr(journal_file, "write_all", slow)
+        for number, name in enumerate("ab", 1):
+            sink.put(event(name, RAISED, 1.0))
+            # a snapshot that is taken now has the alarm and says so
+            assert (journal.number, journal.tried) == (number, 0)
+        sink.put(event("a", RAISED, 1.0))
+        assert (journal.number, sink.repeats) == (2, 1)
+        answer.set()
+        while sink.waiting:
+            await asyncio.sleep(0.001)
+        assert journal.tried == 2
+        running.cancel()
+        sink.close()
+
+    asyncio.run(main())
