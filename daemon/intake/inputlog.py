@@ -1,6 +1,7 @@
 """The input log: everything that went into the pipeline since the last snapshot, on disk and in order.
 
-    input-00000007.log   a segment: a header frame with the schema, then INPT frames, as in streams/logs/wkframe.py
+    input-00000007.log   a segment: two slots (state/checked.py) that say where it ends, a header frame with the
+                         schema, then INPT frames, as in streams/logs/wkframe.py
 
 A frame carries items (a message with its topic, or an adapter's batch, each with its arrival time) and steps. A step
 says what the pump did once it had taken the items up to a number: it fed them to the pipeline (FED), let event time go
@@ -8,10 +9,15 @@ on without samples (ADVANCED, with the time), noted that nobody was listening (A
 during an outage in the order of its own time (SETTLED; PAUSED: items wait for that from here on), learned that what
 comes next was late because of us (STALLED), or took a person's word that the lasting state of a vehicle is normal
 (ACCEPTED, with the vehicle). Reading items and steps again repeats
-the earlier run exactly. Items and steps are numbered 1, 2, 3 … for as long as the state directory lives.
+the earlier run exactly. Items and steps are numbered 1, 2, 3 … for as long as the state directory lives. When another
+directory is in its place (it could not be read at the start, was deleted, or mounted over), it may have a log and a
+snapshot with numbers that this run does not know: its own go on from far above (`renumber`), and who reads both knows
+that something is missing between them.
 
-Every frame has a checksum. A frame that a crash cut short ends its segment; a damaged one is skipped and counted,
-and so are the items that are missing. Each start begins a segment of its own, so nothing old is ever written to.
+Every frame has a checksum. A damaged one is skipped and counted, and so are the items that are missing. The slots name
+the segment's size and its last numbers once a frame is written (with `fsync`: on the disk), so an end that was cut off
+later is known; what a crash left of a frame lies behind them. Each start begins a segment of its own, so nothing old is
+ever written to.
 Segments that lie before the older of the two snapshots are deleted. When all segments together exceed `max_bytes`, the
 oldest is deleted without a snapshot, and `overwritten` counts it.
 
@@ -22,6 +28,7 @@ from __future__ import annotations
 
 import os
 import re
+import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -33,7 +40,8 @@ import msgspec
 import numpy as np
 from msgspec.msgpack import Ext
 
-from watchkeeper.daemon.state.checked import same_file, sync_dir
+from watchkeeper.daemon.state.checked import Slots, read_slots, replace_file, same_file
+from watchkeeper.daemon.state.folder import StateFolder
 from watchkeeper.streams.batch import Batch
 from watchkeeper.streams.edge import Arrival
 from watchkeeper.streams.foreign.decode import from_msgpack, msgpack_decoder
@@ -56,6 +64,8 @@ from watchkeeper.streams.messages import FIELDS, Kind
 INPUT = b"INPT"
 # Small enough that a snapshot lets go of most of the log, large enough that a second of heavy traffic fits into one.
 SEGMENT_BYTES = 8 * 1024 * 1024
+# Nobody counts so far: with a million messages a second it takes twelve days. `renumber` goes further than that.
+FAR = 10**12
 FED, PAUSED, SETTLED = "fed", "paused", "settled"
 ADVANCED, AWAY, ACCEPTED, STALLED = "advanced", "away", "accepted", "stalled"
 _NAME = re.compile(r"^input-(\d{8,})\.log$")
@@ -107,20 +117,28 @@ _encode = msgspec.msgpack.Encoder().encode
 
 
 class InputLog:
-    """One directory's input log. Read `blocks` to the end before the first `append`."""
+    """One directory's input log. Read `blocks` to the end before the first `append`.
 
-    def __init__(self, state_dir: Path, *, max_bytes: int, fsync: bool) -> None:
+    With `folder` nothing is begun in a directory that is not ours, or before `renumber` when it was not for a while.
+    """
+
+    def __init__(self, state_dir: Path, *, max_bytes: int, fsync: bool, folder: StateFolder | None = None) -> None:
         self.max_bytes = max_bytes
         self.fsync = fsync
         self.end = Position()
         self.torn = 0
         self.damaged = 0
         self.missing = 0
+        # places where nobody knows how much is missing
+        self.gaps = 0
         self.overwritten = 0
         # gets every block that is read, also those that a snapshot contains
         self.on_block: Callable[[Block], None] = lambda _block: None
         self._dir = state_dir
+        self._folder = folder
+        self._returns = 0
         self._file: int | None = None
+        self._slots = Slots(-1)
         self._segments = deque(_segments(state_dir))
         self._next = self._segments[-1].number + 1 if self._segments else 1
 
@@ -132,7 +150,9 @@ class InputLog:
     def notes(self) -> list[str]:
         """What is wrong with what was read, in words."""
         damaged = [f"{self.damaged} parts are damaged"] if self.damaged else []
-        return damaged + ([f"{self.missing} items are missing"] if self.missing else [])
+        missing = [f"{self.missing} items are missing"] if self.missing else []
+        gaps = ["what was heard while the directory was away is missing"] if self.gaps else []
+        return damaged + missing + gaps
 
     # -- reading --------------------------------------------------------------------------------------------
 
@@ -152,21 +172,28 @@ class InputLog:
                 self.on_block(block)
                 last = Position(block.first_item + len(block.items) - 1, block.first_step + len(block.steps) - 1)
                 if last.items > self.end.items or last.steps > self.end.steps:
-                    self.missing += max(block.first_item - self.end.items - 1, 0)
+                    self._miss(block.first_item - self.end.items - 1)
                     known = max(self.end.items + 1 - block.first_item, 0)
                     block.items, block.first_item = block.items[known:], block.first_item + known
                     self.end = Position(max(last.items, self.end.items), max(last.steps, self.end.steps))
                     yield block
-            segment.last = self.end
+            # what was written and is not there any more
+            self._miss(segment.last.items - self.end.items)
+            self.end = segment.last = Position(*map(max, self.end, segment.last))
         # a frame that was torn off had numbers too; nobody has seen them
         for segment in self._segments:
             segment.last = self.end
 
+    def _miss(self, items: int) -> None:
+        self.gaps += items >= FAR
+        self.missing += items if 0 < items < FAR else 0
+
     def _read(self, segment: _Segment) -> Iterator[Block]:
+        """The blocks of a segment that are whole. Its last numbers are then those that the slots name."""
         try:
             with segment.path.open("rb", buffering=0) as file:
+                at, written = self._read_slots(file, segment)
                 columns = our_columns(_header())
-                at = 0
                 while at < segment.bytes:
                     file.seek(at)
                     stop = at + HEAD_BYTES
@@ -180,15 +207,41 @@ class InputLog:
                             yield _with_batches(_decode(payload), columns)
                         at = stop
                     except (DamageError, ValueError):
-                        if stop > segment.bytes:
+                        if stop > segment.bytes and at >= written:
                             self.torn += 1
                         else:
                             self.damaged += 1
                         at = _next_frame(file, at + 1)
+                if at < written:
+                    self.damaged += 1
         except OSError:
             self.damaged += 1
 
+    def _read_slots(self, file: FileIO, segment: _Segment) -> tuple[int, int]:
+        """Where the frames begin, and where they ended when the last of them was written."""
+        begin = file.read(Slots.BYTES)
+        if begin.startswith(HEADER):
+            # a segment of an older version
+            return 0, 0
+        noted, damaged = read_slots(begin)
+        self.damaged += damaged
+        segment.last = Position(noted.get("items", 0), noted.get("steps", 0))
+        return Slots.BYTES, noted.get("bytes", 0)
+
     # -- writing --------------------------------------------------------------------------------------------
+
+    @property
+    def is_elsewhere(self) -> bool:
+        """Whether the directory is not the one that the numbers belong to."""
+        return self._folder is not None and self._folder.returns != self._returns
+
+    def renumber(self) -> int:
+        """Go on with numbers that no log in this directory has; by how much they are higher. Not during `append`."""
+        assert self._folder is not None
+        self._returns = self._folder.returns
+        shift = max(int(time.time() * 1e6), max(self.end) + FAR) - max(self.end)
+        self.end = Position(self.end.items + shift, self.end.steps + shift)
+        return shift
 
     def append(self, items: Sequence[Arrival], steps: Sequence[Step], wall_s: float) -> None:
         """Add these at the end. Raises OSError; then they have their numbers but are not in the log."""
@@ -197,16 +250,18 @@ class InputLog:
         frame = pack_frame(INPUT, _encode((*first, wall_s, _plain(items), steps)), len(items))
         file = self._open(len(frame))
         segment = self._segments[-1]
+        size = segment.bytes + len(frame)
         try:
-            _write(file, frame)
+            _write(file, frame, segment.bytes)
+            if self.fsync:
+                os.fdatasync(file)
+            # not synced: after a power cut an older end is named, which hides no loss and claims none
+            self._slots.write(bytes=size, items=self.end.items, steps=self.end.steps)
         except OSError:
             # half a frame would hide what comes after it
             os.ftruncate(file, segment.bytes)
             raise
-        segment.bytes += len(frame)
-        segment.last = self.end
-        if self.fsync:
-            os.fdatasync(file)
+        segment.bytes, segment.last = size, self.end
         while len(self._segments) > 1 and self.bytes > self.max_bytes:
             self._segments[0].path.unlink(missing_ok=True)
             self._segments.popleft()
@@ -217,21 +272,27 @@ class InputLog:
         current = self._file is not None and same_file(self._file, self._segments[-1].path)
         if self._file is not None and current and self._segments[-1].bytes + size <= SEGMENT_BYTES:
             return self._file
+        if self._folder is not None and (self.is_elsewhere or not self._folder.is_ours):
+            raise OSError(0, "the state directory is away")
+        self._find_others()
         path = self._dir / f"input-{self._next:08d}.log"
         head = pack_frame(HEADER, msgspec.msgpack.encode(_header()))
-        file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND, 0o600)
-        try:
-            _write(file, head)
-            if self.fsync:
-                sync_dir(self._dir)
-        except OSError:
-            os.close(file)
-            path.unlink(missing_ok=True)
-            raise
+        size = Slots.BYTES + len(head)
+        begin = Slots.fresh(bytes=size, items=0, steps=0)
+        replace_file(path, [begin + head], sync=self.fsync)
+        file = os.open(path, os.O_RDWR)
         self.close()
-        self._file, self._next = file, self._next + 1
-        self._segments.append(_Segment(self._next - 1, path, len(head), self.end))
+        self._file, self._slots, self._next = file, Slots(file), self._next + 1
+        self._slots.read()
+        self._segments.append(_Segment(self._next - 1, path, size, self.end))
         return file
+
+    def _find_others(self) -> None:
+        """Segments of another log, if we are in another directory: the next snapshot makes them obsolete."""
+        ours = {segment.number for segment in self._segments}
+        others = [segment for segment in _segments(self._dir) if segment.number not in ours]
+        self._segments.extendleft(reversed(others))
+        self._next = max([self._next, *(segment.number + 1 for segment in others)])
 
     def trim(self, to: Position) -> None:
         """A snapshot contains everything up to this position: delete the segments before it."""
@@ -316,7 +377,8 @@ def _next_frame(file: FileIO, at: int) -> int:
     return len(data)
 
 
-def _write(file: int, data: bytes) -> None:
+def _write(file: int, data: bytes, at: int) -> None:
     view = memoryview(data)
     while view:
-        view = view[os.write(file, view) :]
+        written = os.pwrite(file, view, at)
+        view, at = view[written:], at + written

@@ -162,12 +162,32 @@ class Keeper:
             self._release()
             return
         assert self._log is not None
+        self._renumber()
         items, steps = self._fresh.copy(), self._steps.copy()
         self._fresh.clear()
         self._steps.clear()
         written = asyncio.get_running_loop().run_in_executor(self._disk, self._log.append, items, steps, self._wall_s)
         self._asked_s = self._now()
         written.add_done_callback(partial(self._written, message, len(items), len(steps)))
+
+    def _renumber(self) -> None:
+        """Follow the log into another directory. Not while the disk is asked for something."""
+        if self._log is None or not self._log.is_elsewhere:
+            return
+        shift = self._log.renumber()
+        self._before += shift
+        self.position, self._on_disk = (
+            Position(at.items + shift, at.steps + shift) for at in (self.position, self._on_disk)
+        )
+        self._steps = [step._replace(after=step.after + shift) for step in self._steps]
+
+    async def settled(self) -> None:
+        """Return when `position` is one of the directory that is there now."""
+        while self._log is not None and self._log.is_elsewhere:
+            if self._asked_s == inf:
+                self._renumber()
+            else:
+                await asyncio.sleep(POLL_S)
 
     @property
     def stalled(self) -> bool:

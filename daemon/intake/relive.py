@@ -51,19 +51,21 @@ async def relive(
     Returns when the last item arrived, in wall time; 0: the log does not know.
     """
     began = time.monotonic()
-    again, missing = _Again(pump, since), 0
+    again, lost = _Again(pump, since), (0, 0)
     # the log's items have wall times: monotonic clocks of earlier runs mean nothing now
     offset_s, pump.edge.wall_offset_s = pump.edge.wall_offset_s, 0.0
     input_log.on_block = partial(_see, pump.intake.recent, again)
     for block in input_log.blocks(since, waiting):
-        if input_log.missing > missing:
+        if (input_log.missing, input_log.gaps) != lost:
             # nobody was silent in what is lost
-            missing = input_log.missing
+            lost = input_log.missing, input_log.gaps
             pump.pipeline.away()
         await again.repeat(block)
         await asyncio.sleep(0)
         if stopping():
             return None
+    if (input_log.missing, input_log.gaps) != lost:
+        pump.pipeline.away()
     rest = await again.feed(min(input_log.end.items, again.paused_after))
     pump.edge.wall_offset_s = offset_s
     left = again.left(offset_s)
@@ -72,12 +74,12 @@ async def relive(
     pump.intake.recent.look()
     if rest:
         keeper.step(FED)
-    if again.items or input_log.damaged or input_log.missing:
+    notes = input_log.notes()
+    if again.items or notes:
         seconds = round(time.monotonic() - began, 2)
         log.info("input log read", extra=kv(items=again.items, seconds=seconds, torn=input_log.torn))
-    if input_log.damaged or input_log.missing:
-        problem = "input log damaged: what is missing was acknowledged and is lost"
-        log.error(problem, extra=kv(damaged=input_log.damaged, missing_items=input_log.missing))
+    if notes:
+        log.error("input log damaged: what is missing was acknowledged and is lost", extra=kv(problem="; ".join(notes)))
     return again.heard_s
 
 

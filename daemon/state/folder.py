@@ -59,9 +59,15 @@ class StateFolder:
         except OSError as error:
             self._say(error.strerror or str(error))
 
+    @property
+    def is_ours(self) -> bool:
+        """Whether the directory that has the name now is the one that we hold. From any thread."""
+        lock = self._lock
+        return lock is not None and same_file(lock, self._lock_path)
+
     def check(self) -> str:
         """See that the directory is there and ours, and get it back if it is not; `trouble`."""
-        if self.trouble or self._lock is None or not same_file(self._lock, self._lock_path):
+        if self.trouble or not self.is_ours:
             self._get_back()
         with suppress(OSError):
             exposed = _exposed(self.path)
@@ -121,7 +127,7 @@ class StateFolder:
                 raise
         if exposed := _exposed(self.path):
             raise StateRefusedError(exposed)
-        if self._lock is None or not same_file(self._lock, self._lock_path):
+        if not self.is_ours:
             self._lock_it()
         # on a disk that is read-only it is locked, but not to be written
         os.close(os.open(self._lock_path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, FILE_MODE))

@@ -144,8 +144,7 @@ class Past:
         webhook._known.close()
         journal.close()
         state.release()
-        torn = ["torn"] if log.torn else []
-        return state.warnings() + log.notes() + torn
+        return state.warnings() + log.notes()
 
 
 @pytest.fixture(autouse=True)
