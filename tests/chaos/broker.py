@@ -93,6 +93,8 @@ class Broker:
         self.duplicate: Callable[[], bool] = lambda: False
         # whether the configuration asks for a session that is not kept: then what it loses is lost
         self.may_forget = False
+        # from when to when it did not listen for somebody for that reason
+        self.unheard: list[tuple[float, float]] = []
         self.denied: tuple[str, ...] = ()
         self._lost_memory_s: list[float] = []
         # it has been away since the daemon last connected: it knows nobody's last will
@@ -169,6 +171,8 @@ class Broker:
         return session
 
     def _forget(self, session: Session) -> None:
+        if self.may_forget:
+            self.unheard.append((session.left_s, self._timeline.now))
         for message in session.held():
             message.lost |= self.may_forget and not message.acknowledged
         self.sessions.pop(session.client_id, None)

@@ -78,9 +78,9 @@ class _Verdict:
         app = world.daemon.process.app
         self._judged = counted(app.pipeline) if app is not None else set()
         self._unheard = sorted({round(message.t) for message in messages if self._is_missing(message)})
-        self._outages = list(world.outages)
+        # nobody was silent while nobody listened: what the daemon cannot know about, it does not judge
+        self._outages = [*world.outages, *(Outage(*span, SILENT) for span in world.broker.unheard)]
         if self._unheard:
-            # nobody was silent while nobody listened: what a restart cannot know about, it does not judge
             self._outages.append(Outage(self._unheard[0] - EPOCH_S, self._unheard[-1] - EPOCH_S, SILENT))
         self._expected = expected(world.scene.number, messages, self._judged)
         self._said: dict[str, list[tuple[Event, Said]]] = defaultdict(list)
