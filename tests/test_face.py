@@ -85,7 +85,7 @@ def test_every_evaluation_of_the_command_line_is_a_function_under_each_of_its_na
 
 def test_every_function_of_the_face_has_an_example() -> None:
     # the protocol takes minutes
-    functions = [wk.watch, wk.scores, wk.config.call.config, wk.simulate]  # type: ignore[attr-defined]
+    functions = [wk.watch, wk.scores, import_module("watchkeeper.config.call").config, wk.simulate]
     functions += [getattr(wk.evaluate, name) for name in wk.evaluate.__all__ if name not in ("protocol", "gps_imu")]
     assert not [function.__name__ for function in functions if ">>> " not in (function.__doc__ or "")]
 

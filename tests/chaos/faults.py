@@ -242,6 +242,8 @@ def _detector_raises(world: World, random: Random) -> None:
     at, lasts_s = _when(random), random.uniform(0.5, 8)
 
     def fail(_window: Any) -> list[Any]:
+        # nobody can know before it is called, and while input waits for the disk it is not
+        world.failing = world.daemon.app
         raise ZeroDivisionError("planted")
 
     def begin() -> None:
@@ -252,7 +254,6 @@ def _detector_raises(world: World, random: Random) -> None:
         make = fence._make
         fence._make = lambda config, fleet: _failing(make(config, fleet), fail)
         _failing(fence.detector, fail)
-        world.failing = app
         world.timeline.after(lasts_s, end, fence, make)
 
     def end(fence: Any, make: Any) -> None:
