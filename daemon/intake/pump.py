@@ -132,9 +132,13 @@ class Pump:
 
     def left(self) -> None:
         """We do not listen, or did not until now: what arrives next waits until some time after `returned`."""
+        self.hold()
+        self.on_step(PAUSED, 0.0)
+
+    def hold(self) -> None:
+        """Nobody knows yet whether we did not listen until now: the same, but no run after this one needs to know."""
         self._wait_from(self.intake.received)
         self._settle_until_s, self._left_s = inf, self._now()
-        self.on_step(PAUSED, 0.0)
 
     def _wait_from(self, item: float) -> None:
         self._settle_from = min(self._settle_from, item)
@@ -150,8 +154,14 @@ class Pump:
         self._wait_from(0)
 
     def returned(self, outage_s: float, *, kept: bool) -> None:
-        """We listen again, after so long; `kept`: somebody says that they have kept what was sent meanwhile."""
+        """We listen again, after so long; 0: for the first time.
+
+        `kept`: somebody says that they have kept what was sent meanwhile.
+        """
         self._absence = Absence(self.intake.received, outage_s, kept)
+        if outage_s == 0.0 and not self.intake:
+            self._settle_from = inf
+            self.intake.settling = False
         if self._settle_from < inf:
             self._left_s = self._now()
             self._settle_until_s = self._left_s + min(max(outage_s, 0.0), SETTLE_S)
@@ -231,7 +241,8 @@ class Pump:
                     self.on_step(STALLED, 0.0)
                 if settled:
                     arrived_s = await self._decode_backlog()
-                    newest_t = self.pipeline.t_max + self._now() - self._fed_s + PACE_S
+                    fed_t = self.pipeline.t_max
+                    newest_t = fed_t + self._now() - self._fed_s + PACE_S if isfinite(fed_t) else inf
                     # known on disk before anybody hears of what it brings: after a crash it must not wait again
                     self.on_step(SETTLED, newest_t)
                     await self._wait_for_disk()

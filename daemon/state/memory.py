@@ -19,7 +19,7 @@ from prometheus_client.core import Metric
 from watchkeeper.config.schema import Config
 from watchkeeper.daemon.intake.inputlog import InputLog
 from watchkeeper.daemon.intake.kept import BUNCH, Keeper
-from watchkeeper.daemon.intake.pump import Pump
+from watchkeeper.daemon.intake.pump import SETTLE_S, Pump
 from watchkeeper.daemon.intake.relive import relive
 from watchkeeper.daemon.outputs.journal import Journal
 from watchkeeper.daemon.state.folder import StateFolder
@@ -51,6 +51,8 @@ class Memory:
         self._relived: list[AlarmEvent] = []
         # since when nobody hears what is said on the broker, in monotonic time: the wall clock may be set meanwhile
         self._left_s: float | None = None
+        # whether there was no run before this one, as far as we know
+        self._first_run = True
 
     def attach(self, pump: Pump, transport: Transport) -> None:
         """Keep what goes through this pump."""
@@ -88,6 +90,7 @@ class Memory:
             if ended_s := max(heard_s, found.saved_s):
                 away_s = max(time.time() - ended_s, 0.0)
                 self._left_s = time.monotonic() - away_s
+                self._first_run = False
                 self._pump.follows(away_s)
                 if self._config.sources:
                     self._pump.returned(away_s, kept=False)
@@ -97,6 +100,8 @@ class Memory:
         self._pump.on_step, self._pump.kept = self.keeper.step, self.keeper.written
         if self._left_s is not None:
             self._pause()
+        elif not self._config.sources:
+            self._pump.hold()
         return ended
 
     def connected(self, *, session_kept: bool) -> None:
@@ -104,7 +109,12 @@ class Memory:
         kept = session_kept and self._config.broker.qos > 0
         if self._left_s is not None and not (self._config.sources and kept):
             self._pump.returned(time.monotonic() - self._left_s, kept=kept)
-        self._left_s = None
+        elif self._first_run:
+            # a broker that knows us though we know nothing: our state was lost, and it has kept what came meanwhile
+            if kept:
+                self._pause()
+            self._pump.returned(SETTLE_S if kept else 0.0, kept=kept)
+        self._left_s, self._first_run = None, False
 
     def disconnected(self) -> None:
         """There is none any more."""

@@ -72,9 +72,9 @@ class Run:
             self.journal.append(fresh)
         self.told += fresh
 
-    async def begin(self) -> None:
+    async def begin(self, *, session_kept: bool = True) -> None:
         self._submit(await self.memory.relive(lambda: False), None)
-        self.memory.connected(session_kept=True)
+        self.memory.connected(session_kept=session_kept)
 
     def deliver(self, topic: str, payload: bytes) -> None:
         self.line.received += 1
@@ -112,7 +112,7 @@ def run(work: Coroutine[Any, Any, None]) -> None:
 def test_a_message_is_acknowledged_once_it_is_in_the_log_and_not_before(tmp_path: Path) -> None:
     async def work() -> None:
         one = Run(tmp_path)
-        await one.begin()
+        await one.begin(session_kept=False)
         for t in range(10):
             one.deliver(*fix("a", 100.0 + t))
         assert one.line.acknowledged == 0
@@ -273,7 +273,7 @@ def test_crashes_and_stops_anywhere_tell_the_same_alarms_as_an_undisturbed_run(t
 def test_a_stop_while_the_log_is_read_leaves_everything_as_it_was(tmp_path: Path) -> None:
     async def work() -> None:
         one = Run(tmp_path)
-        await one.begin()
+        await one.begin(session_kept=False)
         for message in story(30):
             one.deliver(*message)
         await one.until(lambda: one.line.acknowledged == one.line.received)
@@ -333,6 +333,24 @@ def test_a_wall_clock_that_is_set_while_the_broker_is_away_hides_no_outage(
         assert len(told) == 1
         assert 0.0 <= told[0] < 60.0
         monkeypatch.undo()
+        one.crash()
+
+    run(work())
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_a_broker_that_knows_us_though_we_know_nothing_has_a_backlog(tmp_path: Path, known: bool) -> None:
+    async def work() -> None:
+        one = Run(tmp_path)
+        await one.begin(session_kept=known)
+        # one sender after the other sends what it has saved up
+        for name in "abcd":
+            for t in range(10):
+                one.deliver(*fix(name, 100.0 + t))
+            await one.settle() if not known else await asyncio.wait_for(one.pump._drain(), PATIENCE_S)
+        await one.settle()
+        judged = one.memory.pipeline.samples["gps"]
+        assert judged == 40 if known else judged < 40
         one.crash()
 
     run(work())
