@@ -15,6 +15,7 @@ EXAMPLES = """examples:
 BENCHMARKS: dict[str, str] = {
     "replay": "samples per second and peak memory of a replay, against a plain Python loop",
     "start": "the first replay with empty caches, the second one, and what a daemon that waits keeps in memory",
+    "logs": "bytes per sample of a recorded log and how fast it is read, against general compressors",
     "live": "messages per second, loss and latency through a real broker",
     "residual": "how many times faster than real time 1,000 drones at 100 Hz are judged, from log to alarms",
     "conflicts": "time and memory of the conflict search, against BlueSky's detectors on the same traffic",

@@ -8,15 +8,16 @@ r"""The bytes of a `.wklog`: what a frame looks like. The writer and the reader 
 
 All numbers are little-endian, checksums are CRC-32, payloads MessagePack:
 
-    HEAD    {"version": 1, "schema": {"adsb": [["lat", "deg"], …], …}}
+    HEAD    {"version": 2, "schema": {"adsb": [["lat", "deg"], …], …}}
     DATA    {"ids": […], "vias": […], "callsigns": {id: callsign},
-             "kinds": [[word, samples, has via, has seq, [columns]], …], "arrays": bin}
+             "kinds": [[word, samples, has via, has seq, [columns], [codes]], …], "arrays": bin}
     INDX    {"offset": bin i8, "samples": bin i8, "t_min": bin f8, "t_max": bin f8}
 
 `arrays` holds, kind after kind: t f8, seq i8 (the place in the order of arrival; left out when there is one kind),
 the named columns f8 (those that are NaN throughout are left out; a number points into the schema), vid i4 and via
 i4 (left out when no sample has a gateway), each array filled up to a multiple of 8 bytes. It ends the payload, so
-a reader that puts the payload's end on a multiple of 8 has every array aligned and need not copy it.
+a reader that puts the payload's end on a multiple of 8 has every array aligned and need not copy it. With codes (since
+version 2), one for each of these arrays, they are written as packing.py says.
 """
 
 from __future__ import annotations
@@ -28,14 +29,14 @@ from zlib import crc32
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
 from watchkeeper.streams.batch import F8, I4, I8, Batch, Columns
 from watchkeeper.streams.foreign.decode import msgpack_decoder
+from watchkeeper.streams.logs.packing import Arrays, Code, pack, pack_whole, unpack, unpack_whole
 from watchkeeper.streams.messages import COLUMN, FIELDS, ID_MAX, KIND_OF_WORD, Kind
 
 MAGIC = b"WKLOG1\n"
-VERSION = 1
+VERSION = 2
 END = b"WKLOGEND"
 TRAILER = struct.Struct("<Q8s")
 HEADER, DATA, INDEX = b"HEAD", b"DATA", b"INDX"
@@ -44,6 +45,8 @@ _CRC = struct.Struct("<I")
 HEAD_BYTES = _HEAD.size + _CRC.size
 # Twenty times what the fullest frame of the writer has; a head may claim 4 GB.
 FRAME_MAX_BYTES = 64 << 20
+# As many times the fullest frame of the writer; a million equal samples take no more bytes than one.
+FRAME_MAX_SAMPLES = 1 << 18
 
 
 class DamageError(Exception):
@@ -74,6 +77,7 @@ class _Block(msgspec.Struct, array_like=True):
     has_via: bool
     has_seq: bool
     columns: list[int]
+    codes: list[Code] = []
 
 
 class _Data(msgspec.Struct):
@@ -126,25 +130,42 @@ def read_payload(file: FileIO, head: Head) -> memoryview:
     return payload
 
 
-def encode_data(batch: Batch) -> bytes:
-    """The payload of a data frame, from a batch numbered without holes."""
+def encode_data(batch: Batch, *, packed: bool = False) -> bytes:
+    """The payload of a data frame, from a batch numbered without holes. `packed`: shorter, and slower to write."""
     blocks: list[_Block] = []
     arrays: list[bytes] = []
     for kind, cols in batch.kinds.items():
         present = np.flatnonzero(~np.isnan(cols.data).all(axis=1)).tolist()
-        has_via = bool((cols.via >= 0).any())
-        has_seq = len(batch.kinds) > 1
-        blocks.append(_Block(kind.word, len(cols), has_via, has_seq, present))
-        arrays.append(cols.t.astype("<f8").tobytes())
-        if has_seq:
-            arrays.append(cols.seq.astype("<i8").tobytes())
-        arrays += [cols.data[c].astype("<f8").tobytes() for c in present]
-        fill = bytes(4 * (len(cols) % 2))
-        arrays.append(cols.vid.astype("<i4").tobytes() + fill)
-        if has_via:
-            arrays.append(cols.via.astype("<i4").tobytes() + fill)
+        block = _Block(kind.word, len(cols), bool((cols.via >= 0).any()), len(batch.kinds) > 1, present)
+        arrays += _packed(block, cols) if packed else _plain(block, cols)
+        blocks.append(block)
     blob = memoryview(b"".join(arrays))
     return msgspec.msgpack.encode(_Data(batch.ids, batch.vias, batch.callsigns, blocks, blob))
+
+
+def _plain(block: _Block, cols: Columns) -> list[bytes]:
+    arrays = [cols.t.astype("<f8").tobytes()]
+    if block.has_seq:
+        arrays.append(cols.seq.astype("<i8").tobytes())
+    arrays += [cols.data[c].astype("<f8").tobytes() for c in block.columns]
+    fill = bytes(4 * (len(cols) % 2))
+    arrays.append(cols.vid.astype("<i4").tobytes() + fill)
+    if block.has_via:
+        arrays.append(cols.via.astype("<i4").tobytes() + fill)
+    return arrays
+
+
+def _packed(block: _Block, cols: Columns) -> list[bytes]:
+    """The arrays; the block gets their codes."""
+    found = [pack(cols.t)]
+    if block.has_seq:
+        found.append(pack_whole(cols.seq))
+    found += [pack(cols.data[c]) for c in block.columns]
+    found.append(pack_whole(cols.vid))
+    if block.has_via:
+        found.append(pack_whole(cols.via))
+    block.codes = [code for code, _ in found]
+    return [array for _, arrays in found for array in arrays]
 
 
 def our_columns(header: Header) -> dict[str, list[int]]:
@@ -157,10 +178,10 @@ def our_columns(header: Header) -> dict[str, list[int]]:
 
 
 def decode_data(payload: memoryview, columns: dict[str, list[int]]) -> Batch:
-    """The batch in a data frame: views into the payload, copied only where fields are absent. Raises DamageError."""
+    """The batch in a data frame; without codes it is views into the payload. Raises DamageError."""
     try:
         return _batch(_decode(payload), columns)
-    except (ValueError, IndexError) as error:
+    except (ValueError, IndexError, OverflowError) as error:
         raise DamageError(f"a frame that makes no sense ({error})") from error
 
 
@@ -168,23 +189,14 @@ def _batch(frame: _Data, columns: dict[str, list[int]]) -> Batch:
     for names in (frame.ids, frame.vias):
         if len(set(names)) != len(names) or not all(0 < len(name) <= ID_MAX for name in names):
             raise ValueError("names that are none, or occur twice")
-    at = 0
+    arrays = Arrays(frame.arrays)
     total = sum(block.samples for block in frame.kinds)
-
-    def array(dtype: str, n: int) -> NDArray[Any]:
-        nonlocal at
-        found: NDArray[Any] = np.frombuffer(frame.arrays, dtype, n, at)
-        at += -(-found.nbytes // 8) * 8
-        return found
-
+    if total > FRAME_MAX_SAMPLES or any(block.samples < 0 for block in frame.kinds):
+        raise ValueError(f"{total:,} samples, at most {FRAME_MAX_SAMPLES:,} are one frame")
     kinds: dict[Kind, Columns] = {}
     for block in frame.kinds:
         n = block.samples
-        t: F8 = array("<f8", n)
-        seq: I8 = array("<i8", n) if block.has_seq else np.arange(n)
-        present = array("<f8", n * len(block.columns)).reshape(-1, n)
-        vid: I4 = array("<i4", n)
-        via: I4 = array("<i4", n) if block.has_via else np.full(n, -1, np.int32)
+        t, seq, present, vid, via = _unpacked(block, arrays) if block.codes else _views(block, arrays)
         if block.word not in columns:
             continue  # a stream that this version does not know
         if n == 0 or not (_within(vid, 0, len(frame.ids)) and _within(via, -1, len(frame.vias))):
@@ -203,6 +215,42 @@ def _batch(frame: _Data, columns: dict[str, list[int]]) -> Batch:
     if len(kinds) > 1 and len(np.unique(order := np.concatenate([c.seq for c in kinds.values()]))) != len(order):
         raise ValueError("samples that share a place in the order")
     return Batch(frame.ids, kinds, frame.vias, frame.callsigns)
+
+
+_Parts = tuple[F8, I8, F8, I4, I4]
+
+
+def _views(block: _Block, arrays: Arrays) -> _Parts:
+    """Time, place in the order, the fields that are present, vehicle and gateway."""
+    n = block.samples
+    t: F8 = arrays.take("<f8", n)
+    seq: I8 = arrays.take("<i8", n) if block.has_seq else np.arange(n)
+    present = arrays.take("<f8", n * len(block.columns)).reshape(-1, n)
+    vid: I4 = arrays.take("<i4", n)
+    via: I4 = arrays.take("<i4", n) if block.has_via else np.full(n, -1, np.int32)
+    return t, seq, present, vid, via
+
+
+def _unpacked(block: _Block, arrays: Arrays) -> _Parts:
+    """The same from codes."""
+    n = block.samples
+    codes = iter(block.codes)
+    if len(block.codes) != 2 + block.has_seq + len(block.columns) + block.has_via:
+        raise ValueError("arrays without a code, or codes without an array")
+
+    def whole(*, there: bool, otherwise: I8 | I4) -> Any:
+        if there:
+            unpack_whole(next(codes), arrays, otherwise)
+        return otherwise
+
+    t = np.empty(n)
+    unpack(next(codes), arrays, t)
+    seq = whole(there=block.has_seq, otherwise=np.arange(n))
+    present = np.empty((len(block.columns), n))
+    for column in present:
+        unpack(next(codes), arrays, column)
+    vid = whole(there=True, otherwise=np.empty(n, np.int32))
+    return t, seq, present, vid, whole(there=block.has_via, otherwise=np.full(n, -1, np.int32))
 
 
 def _within(numbers: I4 | I8, lo: int, stop: int) -> bool:

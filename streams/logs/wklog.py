@@ -135,7 +135,7 @@ class LogWriter:
         batch = join(self._held)
         self._held, self._held_samples = [], 0
         entry = _Entry(self.size_bytes, len(batch), batch.t_min, batch.t_max)
-        self._put(pack_frame(DATA, encode_data(batch), entry.samples, entry.t_min, entry.t_max))
+        self._put(pack_frame(DATA, encode_data(batch, packed=True), entry.samples, entry.t_min, entry.t_max))
         self._entries.append(entry)
         self.samples += entry.samples
 

@@ -223,3 +223,24 @@ def test_a_full_disk_names_the_file() -> None:
         pytest.skip("no /dev/full on this system")
     with pytest.raises(LogError, match="/dev/full: No space left"), LogWriter("/dev/full") as writer:
         writer.write(adsb(np.arange(5.0)))
+
+
+def earlier_samples() -> Batch:
+    """What version1.wklog was written from, by the last commit that wrote logs of version 1."""
+    imu, gps = np.arange(20), np.arange(4)
+    names = ("imu_ax", "imu_ay", "imu_az", "imu_wx", "imu_wy", "imu_wz")
+    fields = {name: imu / (i + 3) for i, name in enumerate(names)}
+    return Batch(
+        ["a", "b"],
+        {
+            Kind.IMU: columns_of(Kind.IMU, imu.astype(np.int32) % 2, imu / 10, fields, seq=imu),
+            Kind.GPS: columns_of(Kind.GPS, np.zeros(4, np.int32), gps / 2, {"gps_x": 3.0 * gps}, seq=20 + gps),
+        },
+        callsigns={"b": "BRAVO"},
+    )
+
+
+def test_a_log_of_the_first_version_is_read_as_it_was() -> None:
+    [found] = LogReader(Path(__file__).with_name("version1.wklog")).batches()
+    assert samples(found) == samples(earlier_samples())
+    assert found.callsigns == {"b": "BRAVO"}
