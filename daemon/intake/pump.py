@@ -240,17 +240,21 @@ class Pump:
                     self.edge.resume()
                     self.on_step(STALLED, 0.0)
                 if settled:
-                    arrived_s = await self._decode_backlog()
+                    away, until = self._settle_until_s == inf, self.intake.received
+                    if away and not self.intake.full:
+                        # we may be back without knowing it yet, and then the newest is the first of a backlog
+                        until = self.intake.arrived_by(start - SETTLE_S)
+                    arrived_s = await self._decode_backlog(until, away=away)
                     fed_t = self.pipeline.t_max
                     newest_t = fed_t + self._now() - self._fed_s + PACE_S if isfinite(fed_t) else inf
                     # known on disk before anybody hears of what it brings: after a crash it must not wait again
                     self.on_step(SETTLED, newest_t)
                     await self._wait_for_disk()
                     await self._feed(arrived_s, settled_t=newest_t)
-                    if self._settle_until_s == inf:
-                        # we are still away: what comes next is a backlog again
-                        self._wait_from(self.intake.head)
-                        self.left()
+                    if away:
+                        # what comes next is a backlog again, also if we came back meanwhile
+                        self._left_s = self._now()
+                        self.on_step(PAUSED, 0.0)
                 else:
                     arrived_s = self._decode_slice(start + SLICE_S)
                     await self._feed(arrived_s)
@@ -275,10 +279,10 @@ class Pump:
                 break
         return arrived_s
 
-    async def _decode_backlog(self) -> float:
-        """Decode all that waited for senders to come back; the newest arrival time."""
-        self._settle_from, self.intake.settling = inf, False
-        until = min(self._until, self.intake.received)
+    async def _decode_backlog(self, until: float, *, away: bool) -> float:
+        """Decode what waited for senders to come back; the newest arrival time. `away`: the rest goes on waiting."""
+        until = min(self._until, until)
+        self._settle_from, self.intake.settling = (until if away else inf), away
         arrived_s = 0.0
         while self.intake.head < until:
             arrived_s = self._decode_slice(self._now() + SLICE_S)

@@ -11,6 +11,7 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from itertools import takewhile
 
 from prometheus_client.core import Metric
 
@@ -96,6 +97,10 @@ class Intake:
     def waiting(self) -> list[Arrival]:
         """All of it, oldest first."""
         return list(self._queue)
+
+    def arrived_by(self, at_s: float) -> int:
+        """One more than the number of the last message that had arrived by then."""
+        return self.head + sum(1 for _ in takewhile(lambda arrival: arrival[2] <= at_s, self._queue))
 
     def take(self, n: int) -> list[Arrival]:
         """The n oldest."""

@@ -400,6 +400,33 @@ def test_what_arrives_while_we_are_still_away_is_a_backlog_again() -> None:
     assert not setup.pipeline.drops
 
 
+def test_the_first_of_a_backlog_does_not_go_with_what_waited_for_too_long() -> None:
+    setup = Setup()
+
+    async def work() -> None:
+        for t in range(10):
+            for name in "abc":
+                setup.fix(name, 100.0 + t)
+        await setup.settle()
+        setup.pump.left()
+        setup.fix("b", 110.0)
+        setup.now_s += 2.0 * pump_module.SETTLE_S
+        # we are back: this arrives before we know, at the moment when the other has waited for long enough
+        setup.fix("a", 115.0)
+        await setup.settle()
+        assert len(setup.intake) == 1
+        setup.pump.returned(5.0, kept=True)
+        for name in "bc":
+            for t in range(11, 16):
+                setup.fix(name, 100.0 + t)
+        setup.now_s += pump_module.SETTLE_S
+        await setup.settle()
+
+    in_loop(work)
+    assert setup.pipeline.samples["gps"] == 42
+    assert not setup.pipeline.drops
+
+
 @pytest.mark.parametrize("off_s", [40.0, 3600.0, -40.0, -3600.0])
 def test_a_clock_that_is_off_in_a_backlog_does_not_take_the_time_of_all_with_it(off_s: float) -> None:
     setup = Setup()
