@@ -43,6 +43,7 @@ WELL_S = 60.0
 LEFT_OUT = frozenset({"gauges", "snapshot", "coverage", "explain"})
 # Distinct errors that are remembered as logged.
 LOGGED = 100
+NOBODY: I4 = np.empty(0, np.int32)
 
 T = TypeVar("T")
 
@@ -121,6 +122,8 @@ class Fence:
 
     def unseen(self, t: float) -> I4:
         """The slots whose samples are kept from it now."""
+        if not self.excluded:
+            return NOBODY
         return np.array([slot for slot, (until, _) in self.excluded.items() if t < until], np.int32)
 
     def forget(self, slots: I4) -> None:

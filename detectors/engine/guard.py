@@ -39,6 +39,9 @@ log = logging.getLogger(__name__)
 
 # How often it is seen who is watched, in seconds of event time.
 LOOK_S = 1.0
+# Codes as arrays compare them: a member of an enumeration takes longer to find than a column to compare.
+NOT_APPLICABLE, CLOCK_OFF, REFUSED = int(Code.NOT_APPLICABLE), int(Code.CLOCK_OFF), int(Code.REFUSED)
+ALIGNING, LEARNING, FAILED = int(Code.ALIGNING), int(Code.LEARNING), int(Code.FAILED)
 
 
 class Guard:
@@ -109,14 +112,18 @@ class Guard:
         step_s = t - self._looked_t if np.isfinite(self._looked_t) else 0.0
         self._looked_t = t
         n = self._fleet.high
+        clock_off, refused = self.clock_off[:n], self.refused[:n]
+        marked = bool(clock_off.any() or refused.any())
         for d, fence in enumerate(self.fences):
             codes = self._codes(fence, t)
-            applies = codes != Code.NOT_APPLICABLE
-            codes[applies & self.clock_off[:n]] = Code.CLOCK_OFF
-            codes[applies & self.refused[:n]] = Code.REFUSED
-            if fence.blind:
-                codes[applies] = Code.FAILED
-            codes[fence.unseen(t)] = Code.FAILED
+            if marked or fence.blind:
+                applies = codes != NOT_APPLICABLE
+                codes[applies & clock_off] = CLOCK_OFF
+                codes[applies & refused] = REFUSED
+                if fence.blind:
+                    codes[applies] = FAILED
+            if len(unseen := fence.unseen(t)):
+                codes[unseen] = FAILED
             self.coverage.update(d, codes, t, step_s, self._settings.never_s)
 
     def _codes(self, fence: Fence, t: float) -> U1:
@@ -129,7 +136,7 @@ class Guard:
 
     def _explain(self, d: int, slot: int) -> str:
         fence = self.fences[d]
-        if self.coverage.code[d, slot] == Code.FAILED:
+        if self.coverage.code[d, slot] == FAILED:
             return fence.error
         detector = fence.covering
         return "" if detector is None else fence.ask("explain", lambda: str(detector.explain(slot))) or ""
@@ -154,11 +161,11 @@ class Guard:
                 return t
         n = self._fleet.high
         code = self.coverage.code[:, :n]
-        if np.isin(code, (Code.ALIGNING, Code.LEARNING)).any():
+        if ((code == ALIGNING) | (code == LEARNING)).any():
             return t  # how long they try is counted
-        marked = np.where(self.refused[:n], Code.REFUSED, np.where(self.clock_off[:n], Code.CLOCK_OFF, 0))
-        said = np.where(np.isin(code, (Code.REFUSED, Code.CLOCK_OFF)), code, 0)
-        if ((said != marked) & (code != Code.NOT_APPLICABLE)).any():
+        marked = np.where(self.refused[:n], REFUSED, np.where(self.clock_off[:n], CLOCK_OFF, 0))
+        said = np.where((code == REFUSED) | (code == CLOCK_OFF), code, 0)
+        if ((said != marked) & (code != NOT_APPLICABLE)).any():
             return t  # the next look will see it
         if self._incident_error:
             until = min(until, next_after(np.array([self._incident_t + WELL_S]), t))
