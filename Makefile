@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 ARGS ?=
 
-.PHONY: demo test chaos check check-page coverage bench data proofs fuzz reproduce docs dashboards lock notebook clean
+.PHONY: demo test chaos check check-page coverage bench bench-check data proofs fuzz reproduce docs dashboards lock notebook clean
 
 demo: $(VENV)/runs ## broker, simulator, daemon and live alarms: make demo ARGS="--seconds 60"
 	$(BIN)/watchkeeper demo $(ARGS)
@@ -58,6 +58,9 @@ fuzz: $(VENV)/ready ## hostile files, payloads and configurations, then extreme 
 
 bench: $(VENV)/ready ## make bench ARGS=replay
 	$(BIN)/watchkeeper bench $(ARGS)
+
+bench-check: $(VENV)/ready ## ratios beside the peers, compared with those of the last release
+	$(BIN)/watchkeeper bench peers --check docs/benchmarks/peers.json $(ARGS)
 
 reproduce: $(VENV)/ready ## GPS/IMU evaluation from nothing to results/report: make reproduce ARGS="--flights DIR"
 	$(BIN)/watchkeeper evaluate leakage

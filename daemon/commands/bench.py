@@ -13,6 +13,7 @@ EXAMPLES = """examples:
 """
 # Name to what it measures.
 BENCHMARKS: dict[str, str] = {
+    "peers": "a table of ratios beside BlueSky, paho, aiomqtt, pyulog, tslearn and a plain Kalman filter, in one run",
     "replay": "samples per second and peak memory of a replay, against a plain Python loop",
     "start": "the first replay with empty caches, the second one, and what a daemon that waits keeps in memory",
     "logs": "bytes per sample of a recorded log and how fast it is read, against general compressors",
