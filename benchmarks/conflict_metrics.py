@@ -5,7 +5,7 @@
 Different episodes are written as MessagePack files once (not timed); then each is read and evaluated as often as it
 takes, by the same function and processes as the command. The start of the processes and the loading of compiled kernels
 are in the time. CPU time is printed as well: where it is well below elapsed time times processes, something else kept
-the cores busy. The plain version (conflict_plain.py) reads the same files on one core.
+the cores busy. The plain version (plain/conflicts.py) reads the same files on one core.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from watchkeeper.benchmarks.conflict_plain import plain_metrics
+from watchkeeper.benchmarks.plain.conflicts import plain_metrics
 from watchkeeper.evaluation.conflicts.command import HallucinationDetector, evaluate_file
 from watchkeeper.evaluation.shared.counted import counted
 

@@ -10,7 +10,7 @@ take turns, so that a busy machine is unfair to all alike; figures are medians o
     conflicts   one search among 1,000 aircraft; BlueSky's compiled and NumPy detectors
     mqtt        one message taken off a broker; paho, aiomqtt 2 and gmqtt, which only count it, and a plain socket
     replay      one sample of a log, read, decoded and judged by every detector; a loop that only decodes messages
-    residual    one sample of GPS and IMU, judged; a Kalman filter in NumPy (ekf_plain.py)
+    residual    one sample of GPS and IMU, judged; a Kalman filter in NumPy (plain/ekf.py)
     tracks      dynamic time warping of two tracks of 1,000 points; tslearn, and plain Python
     reading     one sample of a ULog flight (--ulog FILE), as .wklog; pyulog
 
@@ -37,8 +37,10 @@ from statistics import median
 import msgspec
 import numpy as np
 
-from watchkeeper.benchmarks import conflicts, ekf_plain, replay, track_plain, tracks, transport
+from watchkeeper.benchmarks import conflicts, replay, tracks, transport
 from watchkeeper.benchmarks.drains import PEERS
+from watchkeeper.benchmarks.plain import ekf
+from watchkeeper.benchmarks.plain import tracks as plain
 from watchkeeper.config.schema import DEFAULT
 from watchkeeper.detectors.engine.pipeline import Pipeline
 from watchkeeper.detectors.engine.warmup import warm_up
@@ -175,7 +177,7 @@ def _residual(args: argparse.Namespace) -> Iterator[Line]:
         pipeline.finish()
 
     ours()  # loads what it needs
-    mine, theirs = _in_turns([ours, lambda: ekf_plain.judge(whole)], args.rounds)
+    mine, theirs = _in_turns([ours, lambda: ekf.judge(whole)], args.rounds)
     yield Line("residual", "a Kalman filter in NumPy", "us a sample", 1e6 * mine / samples, 1e6 * theirs / samples)
 
 
@@ -190,8 +192,8 @@ def _tracks(args: argparse.Namespace) -> Iterator[Line]:
         sides["tslearn (on a plane)"] = lambda: dtw(*metres)
     else:
         print(f"{'tracks':12}tslearn: not installed")
-    lines: list[track_plain.Line] = [[(lat, lon) for lat, lon in track.tolist()] for track in (a, b)]
-    sides["plain Python"] = lambda: track_plain.dtw_km(*lines)
+    lines: list[plain.Line] = [[(lat, lon) for lat, lon in track.tolist()] for track in (a, b)]
+    sides["plain Python"] = lambda: plain.dtw_km(*lines)
     for side in sides.values():
         side()  # compiles
     mine, *theirs = _in_turns(list(sides.values()), args.rounds)

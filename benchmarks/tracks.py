@@ -2,7 +2,7 @@
 
     watchkeeper bench tracks [--points 2000] [--memory-points 20000] [--rounds 5] [--out RESULT.json]
 
-Plain Python is the textbook on lists (track_plain.py). It runs once, because it needs seconds, and must give the same
+Plain Python is the textbook on lists (plain/tracks.py). It runs once, because it needs seconds, and must give the same
 figures. Each side is one thread; times are processor time, because others may share the machine. Ours is the median of
 the rounds, with degrees to unit vectors counted and the compilation left out.
 
@@ -27,8 +27,8 @@ from statistics import median
 import msgspec
 import numpy as np
 
-from watchkeeper.benchmarks import track_plain as plain
 from watchkeeper.benchmarks.conflict_run import settle, status_bytes
+from watchkeeper.benchmarks.plain import tracks as plain
 from watchkeeper.benchmarks.replay import ONE_THREAD
 from watchkeeper.evaluation.tracks.command import dtw_km, edr, hausdorff_km
 from watchkeeper.streams.batch import F8

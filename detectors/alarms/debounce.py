@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from watchkeeper.config.detectors.debounce import Debounce
+from watchkeeper.detectors.fleet.growing import Growing
 from watchkeeper.detectors.kernels.records import blank, take_over
 from watchkeeper.streams.batch import F8, I4, U1, Bool
 from watchkeeper.streams.kernels import njit
@@ -69,9 +70,10 @@ class Rule(NamedTuple):
 class Debouncer:
     """State of all cells, one record each."""
 
-    def __init__(self, rule: Debounce, cells: int) -> None:
-        self.cells: NDArray[Any] = blank(Cell, cells)
-        self._ring: NDArray[Any] = blank(Epoch, (cells, rule.m))
+    def __init__(self, rule: Debounce, cells: int | Growing) -> None:
+        self._growing = Growing.whole(cells)
+        self.cells: NDArray[Any] = self._growing.rows(blank(Cell, 1))
+        self._ring: NDArray[Any] = blank(Epoch, (len(self.cells), rule.m))
         self._set(rule)
 
     def _set(self, rule: Debounce) -> None:
@@ -81,7 +83,7 @@ class Debouncer:
     def retune(self, rule: Debounce) -> None:
         """Take a new rule; active alarms stay active, counts in progress survive unless m changes."""
         if rule.m != self.rule.m:
-            self.cells["count"] = 0
+            self.cells["count"][: self._growing.ready] = 0
             self._ring = blank(Epoch, (len(self.cells), rule.m))
         self._set(rule)
 
@@ -141,7 +143,7 @@ class Debouncer:
         if state["ring"].shape[1] == self.rule.m:
             take_over(self._ring, state["ring"][:n])
         else:
-            self.cells["count"] = 0
+            self.cells["count"][: self._growing.ready] = 0
 
 
 class Rows(NamedTuple):

@@ -12,6 +12,7 @@ import numpy as np
 
 from watchkeeper.detectors.base import MAX_PLACES, Evidence
 from watchkeeper.detectors.fleet.fleet import Fleet
+from watchkeeper.detectors.fleet.growing import Growing
 from watchkeeper.streams.batch import F8, I4, Bool
 from watchkeeper.streams.messages import Kind
 
@@ -23,7 +24,8 @@ K = TypeVar("K")
 class Subjects(Protocol):
     """The cells of one alarm kind. Cells below `high` have been used at some time; -1 is no cell."""
 
-    capacity: int
+    growing: Growing
+    """Tables with a row for each cell."""
 
     @property
     def high(self) -> int:
@@ -79,7 +81,7 @@ class Vehicles:
     """Single vehicles: the fleet's slots are the cells, and the fleet says who comes and goes."""
 
     def __init__(self, fleet: Fleet) -> None:
-        self.capacity = fleet.capacity
+        self.growing = fleet.growing
         self._fleet = fleet
 
     @property
@@ -135,7 +137,7 @@ class _Given(Generic[K]):
     """Cells given out by key, lowest first, and taken back; `refused` counts keys that found the table full."""
 
     def __init__(self, capacity: int) -> None:
-        self.capacity = capacity
+        self.growing = Growing(capacity)
         self.cell_of: dict[K, int] = {}
         self.high = 0
         self.refused = 0
@@ -148,9 +150,10 @@ class _Given(Generic[K]):
             return cell
         if self._free:
             cell = self._free.pop()
-        elif self.high < self.capacity:
+        elif self.high < self.growing.capacity:
             cell = self.high
             self.high += 1
+            self.growing.reach(self.high)
         else:
             self.refused += 1
             return -1
@@ -176,10 +179,11 @@ class _Given(Generic[K]):
 
     def _give(self, state: dict[str, Any], keys: list[K]) -> None:
         """Take over a snapshot; with less room than then the cells that there are no more are left out."""
-        used = zip(keys, state["used"].tolist(), strict=True)
-        self.high, self.refused = min(state["high"], self.capacity), state["refused"]
-        self._free = [cell for cell in state["free"].tolist() if cell < self.capacity]
-        self.cell_of = {key: cell for key, cell in used if cell < self.capacity}
+        used, capacity = zip(keys, state["used"].tolist(), strict=True), self.growing.capacity
+        self.high, self.refused = min(state["high"], capacity), state["refused"]
+        self.growing.reach(self.high)
+        self._free = [cell for cell in state["free"].tolist() if cell < capacity]
+        self.cell_of = {key: cell for key, cell in used if cell < capacity}
         for key, cell in self.cell_of.items():
             self._enter(cell, key)
 
@@ -190,8 +194,8 @@ class Pairs(_Given[tuple[int, int]]):
     def __init__(self, fleet: Fleet, capacity: int) -> None:
         super().__init__(capacity)
         self._fleet = fleet
-        self.a: I4 = np.full(capacity, -1, np.int32)
-        self.b: I4 = np.full(capacity, -1, np.int32)
+        self.a: I4 = self.growing.full(-1, dtype=np.int32)
+        self.b: I4 = self.growing.full(-1, dtype=np.int32)
 
     def _enter(self, cell: int, key: tuple[int, int]) -> None:
         self.a[cell], self.b[cell] = key

@@ -30,13 +30,13 @@ class Watch:
         self.kind = kind
         self.subjects = subjects
         self.book = book
-        self.debouncer = Debouncer(rule, subjects.capacity)
+        self.debouncer = Debouncer(rule, subjects.growing)
         self.scores: F8 = np.empty(0)
         # whether the last tick had evidence
         self._spoke = False
         # when each cell's alarm last said something, and how severe it was then: most evidence repeats what is known
-        self._said_t: F8 = np.full(subjects.capacity, -np.inf)
-        self._said_severity: U1 = np.zeros(subjects.capacity, np.uint8)
+        self._said_t: F8 = subjects.growing.full(-np.inf)
+        self._said_severity: U1 = np.zeros(subjects.growing.capacity, np.uint8)
 
     def step(self, evidence: Evidence | None, t: float) -> list[AlarmEvent]:
         """Judge this tick's evidence (None: the detector had nothing to say) and give up on alarms without any."""

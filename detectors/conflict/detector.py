@@ -73,7 +73,7 @@ class Conflict:
 
     def __init__(self, config: Config, fleet: Fleet) -> None:
         self._fleet = fleet
-        self._tracks = Tracks(fleet.capacity)
+        self._tracks = Tracks(fleet.growing)
         self._motion: NDArray[Any] = blank(Motion, fleet.capacity)
         self._row_of: I4 = np.zeros(fleet.capacity, np.int32)
         self._last = (blank(Pair, 0), 0, 0)

@@ -42,6 +42,7 @@ from watchkeeper.detectors.conflict.constants import (
     TURN_S,
 )
 from watchkeeper.detectors.fleet.fleet import Samples
+from watchkeeper.detectors.fleet.growing import Growing
 from watchkeeper.detectors.kernels.records import blank, take_over
 from watchkeeper.detectors.kernels.reports import REACQUIRE
 from watchkeeper.streams.batch import F8, I4
@@ -94,8 +95,8 @@ _UNKNOWN = blank(Track, 1)
 class Tracks:
     """One record per slot."""
 
-    def __init__(self, capacity: int) -> None:
-        self.rows: NDArray[Any] = blank(Track, capacity)
+    def __init__(self, slots: int | Growing) -> None:
+        self.rows: NDArray[Any] = Growing.whole(slots).rows(_UNKNOWN)
 
     def update(self, samples: Samples) -> None:
         """Take in one window of ADS-B reports."""

@@ -18,6 +18,7 @@ from watchkeeper.config.schema import FleetLimits
 from watchkeeper.config.topology import UNDECLARED, Topology
 from watchkeeper.detectors.fleet.crowd import Door
 from watchkeeper.detectors.fleet.declared import SENT_BY_VEHICLES, Declared
+from watchkeeper.detectors.fleet.growing import Growing
 from watchkeeper.streams.batch import F8, I4, I8, Bool
 from watchkeeper.streams.kernels import njit
 from watchkeeper.streams.messages import COLUMN, FIELDS, Kind
@@ -96,6 +97,8 @@ class Fleet:
     def __init__(self, limits: FleetLimits) -> None:
         capacity = limits.max_vehicles
         self.capacity = capacity
+        # tables with a row for each slot, also those of detectors
+        self.growing = grow = Growing(capacity)
         self.evict_idle_s = limits.evict_idle_s
         self.slot_of: dict[str, int] = {}
         self.ids: list[str] = [""] * capacity
@@ -106,11 +109,11 @@ class Fleet:
         # the last time that we were away, from and to: what nobody heard then is nobody's silence
         self.away: tuple[float, float] = (0.0, 0.0)
         # newest sample on its way to each slot, whether or not a tick has taken it in yet
-        self.expected_t: F8 = np.full(capacity, -np.inf)
-        self.last_t: F8 = np.full((len(Kind), capacity), -np.inf)
+        self.expected_t: F8 = grow.full(-np.inf)
+        self.last_t: F8 = grow.full(-np.inf, len(Kind))
         self.count: I8 = np.zeros((len(Kind), capacity), np.int64)
-        self.value: dict[Kind, F8] = {k: np.full((len(FIELDS[k]), capacity), np.nan) for k in Kind}
-        self.value_t: dict[Kind, F8] = {k: np.full((len(FIELDS[k]), capacity), -np.inf) for k in Kind}
+        self.value: dict[Kind, F8] = {k: grow.full(np.nan, len(FIELDS[k])) for k in Kind}
+        self.value_t: dict[Kind, F8] = {k: grow.full(-np.inf, len(FIELDS[k])) for k in Kind}
         depths = {Kind.ADSB: limits.ring_adsb, Kind.GPS: limits.ring_gps, Kind.IMU: limits.ring_imu}
         self.ring: dict[Kind, Ring] = {k: Ring(k, capacity, d) for k, d in depths.items()}
         # slots below `high` have been used at some time; freed ones wait in a heap so that low slots come first
@@ -141,6 +144,7 @@ class Fleet:
         else:
             slot = self.high
             self.high += 1
+            self.growing.reach(self.high)
         self.slot_of[name] = slot
         self._name(slot, name)
         return slot
@@ -276,6 +280,7 @@ class Fleet:
     def restore(self, state: dict[str, Any]) -> None:
         """Take over a snapshot of a fleet of the same capacity. Declare again after it."""
         h = self.high = state["high"]
+        self.growing.reach(h)
         self.slot_of = dict(zip(state["ids"], state["slots"].tolist(), strict=True))
         for name, slot in self.slot_of.items():
             self._name(slot, name)

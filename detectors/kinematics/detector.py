@@ -54,7 +54,7 @@ class Kinematics:
 
     def __init__(self, config: Config, fleet: Fleet) -> None:
         self._fleet = fleet
-        self._tracks: NDArray[Any] = blank(Track, fleet.capacity)
+        self._tracks: NDArray[Any] = fleet.growing.rows(blank(Track, 1))
         self._anomalous = self._spikes = 0
         self.retune(config)
 

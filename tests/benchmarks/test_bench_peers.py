@@ -8,8 +8,9 @@ import msgspec
 import numpy as np
 import pytest
 
-from watchkeeper.benchmarks import ekf_plain, peers
+from watchkeeper.benchmarks import peers
 from watchkeeper.benchmarks.peers import Line, Result
+from watchkeeper.benchmarks.plain import ekf
 from watchkeeper.streams.batch import Batch
 from watchkeeper.streams.logs.chunks import join
 from watchkeeper.streams.messages import COLUMN, Kind
@@ -49,6 +50,6 @@ def shifted(batch: Batch, metres: float) -> Batch:
 
 def test_the_plain_filter_follows_a_flight_and_sees_a_jump() -> None:
     flight = join(list(simulate("drones", vehicles=1, seconds=20.0).batches()))
-    calm = ekf_plain.judge(flight)
+    calm = ekf.judge(flight)
     assert np.isfinite(calm)
-    assert ekf_plain.judge(shifted(flight, 500.0)) > 10 * calm
+    assert ekf.judge(shifted(flight, 500.0)) > 10 * calm

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from watchkeeper.benchmarks.conflict_metrics import random_trajectory
-from watchkeeper.benchmarks.conflict_plain import plain_metrics
+from watchkeeper.benchmarks.plain.conflicts import plain_metrics
 from watchkeeper.evaluation.conflicts.command import HallucinationDetector
 from watchkeeper.evaluation.conflicts.metrics import BESIDE, METRICS
 

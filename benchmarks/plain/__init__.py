@@ -1,0 +1,1 @@
+"""The plain ways that benchmarks measure against: what a textbook or a first attempt does."""
