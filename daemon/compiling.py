@@ -127,6 +127,10 @@ def _workers() -> int:
 def free_bytes(cgroups: Path = Path("/sys/fs/cgroup"), own: Path = Path("/proc/self/cgroup")) -> float:
     """Memory that a process may still have, by the machine, by its control groups and by its own limit."""
     free = [float(os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))]
+    with suppress(OSError, ValueError, StopIteration):
+        # what only files are kept in is free as well
+        found = next(line for line in Path("/proc/meminfo").read_text().splitlines() if line.startswith("MemAvailable"))
+        free = [1024.0 * int(found.split()[1])]
     with suppress(OSError, ValueError, IndexError):
         # version 2 has one line, 0::/path
         path = cgroups / own.read_text().split("::", 1)[1].strip().lstrip("/")

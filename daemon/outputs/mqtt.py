@@ -214,10 +214,16 @@ class MqttSink:
         transport = self._context.transport
         if event is not None:
             ended = msgspec.structs.replace(event, state=CLEARED, t_cleared=event.t, ended="not_resumed")
-            transport.post(topic, self._encode(ended), retain=topic not in self.shown())
+            done = transport.post(topic, self._encode(ended), retain=topic not in self.shown())
+            # a broker that comes back with an older state shows it again, and everybody has heard the end by then
+            done.add_done_callback(partial(self._removal_told, event.id))
             self._removed.add(event.id)
         if topic not in self.shown():
             transport.post(topic, b"", retain=True)
+
+    def _removal_told(self, alarm_id: str, done: asyncio.Future[bool]) -> None:
+        if not done.cancelled() and done.exception() is None and done.result():
+            self._note_over(alarm_id)
 
     def disconnected(self) -> None:
         """Events wait until `connected`."""
@@ -277,6 +283,7 @@ class MqttSink:
             done = transport.post(topic, payload, retain=True)
         elif letter.number is not None:
             self._retained[event.id] = event
+            self._over.pop(event.id, None)
         self._context.posted(topic, payload, done)
         done.add_done_callback(self._settle)
         return done
@@ -295,7 +302,10 @@ class MqttSink:
 
     def _ended(self, event: AlarmEvent) -> None:
         self._retained.pop(event.id, None)
-        self._over[event.id] = None
+        self._note_over(event.id)
+
+    def _note_over(self, alarm_id: str) -> None:
+        self._over[alarm_id] = None
         while len(self._over) > OVER_MAX:
             del self._over[next(iter(self._over))]
 

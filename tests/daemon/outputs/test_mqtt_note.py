@@ -72,3 +72,28 @@ def test_nothing_waits_that_has_nothing_to_wait_for(tmp_path: Path, caplog: pyte
     caplog.clear()
     assert asyncio.run(waited(tmp_path, heard=True)) < 1.0
     assert not caplog.text
+
+
+def test_the_end_of_a_strangers_alarm_is_told_once_it_was_taken(tmp_path: Path) -> None:
+    async def work() -> None:
+        answers: list[asyncio.Future[bool]] = []
+        transport = Transport(received=0, unacknowledged=0, half_blind=False, connected=True, posted=0)
+
+        def post(_topic: str, _payload: bytes, *, retain: bool = False, qos: int = 1) -> asyncio.Future[bool]:
+            answers.append(asyncio.get_running_loop().create_future())
+            return answers[-1]
+
+        transport.post = post
+        context = Context(
+            version="0", client_id="test", output="watchkeeper", state_dir=tmp_path, past=Past(), transport=transport,
+            max_active=10, vehicles=lambda: 0, callsigns=dict, watched=SimpleNamespace(),
+        )  # type: ignore[arg-type]  # fmt: skip
+        sink = mqtt.MqttSink(Sinks(), context)
+        for taken in (False, True):
+            # the line may break before the broker has it
+            sink.remove("watchkeeper/alarm/silence/a", EVENT)
+            answers[-2].set_result(taken)
+            await asyncio.sleep(0)
+            assert sink.is_over(EVENT.id) == taken
+
+    asyncio.run(work())
