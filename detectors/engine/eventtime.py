@@ -20,7 +20,7 @@ lateness_s, more while many senders lag. What becomes of a sample:
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -264,7 +264,7 @@ class EventClock:
             at_once = votes > 1 and (behind_s < 0.0 or not now["confirmed"])
             return at_once or span_s >= self.jump_confirm_s
         n = min(len(mine), int(now["row"]))
-        if n < ALONE_SAMPLES:
+        if n < ALONE_SAMPLES or self._most_others(names) > votes:
             return False
         span_s = mine[-1].t - mine[-n].t
         if behind_s < 0.0 and now["run_smooth"]:
@@ -274,6 +274,11 @@ class EventClock:
             return False
         patience = ALONE_BACK if 0.0 < behind_s < SPARSE * self.max_jump_s else 1.0
         return span_s >= patience * max(ALONE_S, self.jump_confirm_s)
+
+    def _most_others(self, names: Set[str]) -> int:
+        """How many other senders of held samples agree with each other, at most."""
+        newest_t = np.sort(list({held.name: held.t for held in self.held if held.name not in names}.values()))
+        return int((np.searchsorted(newest_t, newest_t + DEEP_S, "right") - np.arange(len(newest_t))).max(initial=0))
 
     def _jump(self, held: list[HeldSample], *, move: bool) -> None:
         """These are on the line now, and the fleet's time if it moves with them."""

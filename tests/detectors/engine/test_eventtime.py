@@ -257,6 +257,20 @@ def test_someone_who_was_silent_cannot_pull_the_time_of_two_others():
     assert set(run.codes[:ahead] + run.codes[ahead + 1 :]) == {ACCEPT}
 
 
+def test_one_wrong_clock_after_a_gap_does_not_win_against_two_though_a_fourth_is_silent():
+    run = Run()
+    for t in range(10):
+        for name in "abcx":
+            run.feed([100.0 + t], [name])
+    # nobody was heard for eight seconds; since then x is ahead by 40 s, speaks first, and c says nothing
+    for t in range(18, 40):
+        for name, off_s in (("x", 40.0), ("a", 0.0), ("b", 0.0)):
+            run.feed([100.0 + t + off_s], [name])
+    assert run.resets == []
+    assert run.clock.t_max == pytest.approx(139.0)
+    assert sum(t < 140.0 for _, t in run.released) + run.codes.count(ACCEPT) >= 40 + 2 * 22
+
+
 def test_a_sender_that_is_never_in_time_is_named():
     """Its delay changes, so it is no offset that could be taken off, and it is not judged."""
     arrivals = fleet(lambda t, i: t - 3.0 - 1.9 * (i % 2), seconds=60)
