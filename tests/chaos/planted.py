@@ -388,12 +388,13 @@ def ready_with_a_failing_detector(patches: interpose.Patches) -> None:
 
 @_bug("disk_full", breaks="crash")
 def a_full_disk_is_the_end(patches: interpose.Patches) -> None:
-    """A journal that cannot be written raises."""
+    """A snapshot that cannot be written raises. (A journal that does is fenced.)"""
 
-    def failed(_self: Journal, _what: str, error: OSError) -> None:
-        raise error
+    def failed(_self: Snapshots, problem: str) -> None:
+        if problem:
+            raise OSError(28, problem)
 
-    patches.set(Journal, "_failed", failed)
+    patches.set(Snapshots, "_failed", failed)
 
 
 @_bug("detector_raises", breaks="crash")
