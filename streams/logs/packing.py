@@ -12,8 +12,8 @@ largest needs: first the low parts of all of them, then the high parts. Where th
 neighbours are (times grow evenly). A few numbers that do not fit the rest (-0.0 among them) follow with their places;
 NaN has the largest number that the bytes can hold. Every array is filled up to a multiple of 8 bytes.
 
-General compressors were measured beside this (`watchkeeper bench logs`): on most recordings they need more bytes, on
-all of them two to four times as long to read.
+General compressors were measured beside this (`watchkeeper bench logs`): on most recordings they need more bytes, and
+on all of them longer to read.
 """
 
 from __future__ import annotations
