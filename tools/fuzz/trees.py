@@ -24,6 +24,9 @@ VALUES: tuple[Any, ...] = (
     {"a": 1}, [{}], [{"type": "sbs"}], [{"url": "tcp://h:1"}], [{"type": 3, "url": []}],
 )  # fmt: skip
 
+# What is repeated grows to so many characters at most: the time of a case is for its reader, not for writing it.
+GROWN_MOST = 1_000_000
+
 
 def edited(draw: random.Random, document: Any, names: Sequence[str] = ()) -> Any:
     """A copy with one to five changes; `names` are keys that may come."""
@@ -65,6 +68,9 @@ def _edit(draw: random.Random, document: Any, names: Sequence[str]) -> None:
     elif what == 1 and isinstance(at, dict):
         at[draw.choice(("", "x", *names, str(key) + "s", "\u00e4 b"))] = value
     elif what == 2 and isinstance(at, list):
-        at[key:key] = [copy.deepcopy(at[key])] * draw.choice((1, 3, 1000))
+        times = draw.choice((1, 3, 1000))
+        times = min(times, max(GROWN_MOST // len(repr(at[key])), 1))
+        # each by itself: a later change of one must not be a change of all
+        at[key:key] = [copy.deepcopy(at[key]) for _ in range(times)]
     else:
         at[key] = value
