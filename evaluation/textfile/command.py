@@ -86,14 +86,19 @@ class _Given(Collector):
 
 
 def rows_of(result: dict[str, Any]) -> list[Row]:
-    """The headline figures of one result; LookupError if it is none that we know."""
+    """The headline figures of one result; LookupError, TypeError or ValueError if it is none that we know."""
     if "alarm_list" in result:
-        return list(_alarms(result))
-    if "minimum_detectable" in result:
-        return list(_protocol(result))
-    if "agents" in result or "streamed" in result:
-        return list(_diagnosis(result))
-    return list(_conflicts(result))
+        rows = _alarms(result)
+    elif "minimum_detectable" in result:
+        rows = _protocol(result)
+    elif "agents" in result or "streamed" in result:
+        rows = _diagnosis(result)
+    else:
+        rows = _conflicts(result)
+    try:
+        return [(name, text, labels, None if value is None else float(value)) for name, text, labels, value in rows]
+    except OverflowError as error:
+        raise ValueError("a figure that no number is large enough for") from error
 
 
 def _alarms(result: dict[str, Any]) -> Iterator[Row]:

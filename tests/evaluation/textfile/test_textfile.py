@@ -68,6 +68,8 @@ def test_all_kinds_of_results_in_one_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "problem"),
     [
+        (json.dumps({**ALARMS, "flight_hours": 10**400}), "no result of evaluate"),
+        (json.dumps({**ALARMS, "losses": "many"}), "no result of evaluate"),
         ("{}", "no result of evaluate"), ("[]", "no result of evaluate"), ('{"groups": 3}', "no result of evaluate"),
         ("no json", "not a JSON document"),
     ],
