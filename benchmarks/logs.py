@@ -62,11 +62,8 @@ def main(argv: Sequence[str]) -> int:
 
 def _measure(title: str, frames: list[Batch], rounds: int) -> None:
     samples = sum(map(len, frames))
-    kinds = ", ".join(
-        f"{sum(len(b.kinds[k]) for b in frames if k in b.kinds):,} {k.word}"
-        for k in Kind
-        if any(k in b.kinds for b in frames)
-    )
+    present = [kind for kind in Kind if any(kind in batch.kinds for batch in frames)]
+    kinds = ", ".join(f"{sum(len(b.kinds[k]) for b in frames if k in b.kinds):,} {k.word}" for k in present)
     print(f"\n{title}: {samples:,} samples ({kinds})")
     ways = list(_ways())
     for way in ways:
@@ -81,6 +78,14 @@ def _measure(title: str, frames: list[Batch], rounds: int) -> None:
         size = sum(len(raw) for raw, _ in way.frames) / samples
         least, middle, most = (rate / 1e6 for rate in (min(way.rates), median(way.rates), max(way.rates)))
         print(f"{way.name:28}{size:15.1f}{middle:12.1f} ({least:.1f} to {most:.1f})")
+    by_kind = ", ".join(f"{kind.word} {_packed_bytes(frames, kind):.1f}" for kind in present)
+    print(f"packed, bytes a sample by itself: {by_kind}")
+
+
+def _packed_bytes(frames: list[Batch], kind: Kind) -> float:
+    """Bytes a sample of one kind takes, with the names and codes of its frames."""
+    alone = [numbered(batch.having({kind: batch.kinds[kind]})) for batch in frames if kind in batch.kinds]
+    return sum(len(encode_data(batch, packed=True)) for batch in alone) / sum(map(len, alone))
 
 
 def _read(way: Way) -> None:

@@ -260,6 +260,8 @@ class Snapshots:
         patient_until = time.monotonic() + JOURNAL_S
         while self._journal.tried < number and time.monotonic() < patient_until:
             await asyncio.sleep(0.02)
+        if self._journal.tried < number:
+            log.warning("snapshot saved before its events are in the journal", extra=kv(waited_s=JOURNAL_S))
 
     def _failed(self, problem: str) -> None:
         """The disk did not take a snapshot, or (empty) it did; logged when it begins and when it ends."""

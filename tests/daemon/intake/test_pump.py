@@ -56,6 +56,13 @@ class Setup:
         payload = {"t": t, "gps_x": 0, "gps_y": 0, "gps_z": 0}
         self.intake.put(f"telemetry/gps/{name}", json.dumps(payload).encode())
 
+    async def fly(self) -> None:
+        """Ten seconds of three vehicles."""
+        for t in range(10):
+            for name in "abc":
+                self.fix(name, 100.0 + t)
+        await self.settle()
+
     async def settle(self) -> None:
         await asyncio.wait_for(self.pump._drain(), PATIENCE_S)
 
@@ -349,10 +356,7 @@ def test_a_second_outage_while_senders_come_back_gives_them_their_time_again() -
     setup = Setup()
 
     async def work() -> None:
-        for t in range(10):
-            for name in "abc":
-                setup.fix(name, 100.0 + t)
-        await setup.settle()
+        await setup.fly()
         for first, last in ((10, 12), (12, 20)):
             setup.pump.left()
             setup.now_s += 3.0 * pump_module.SETTLE_S
@@ -376,10 +380,7 @@ def test_what_arrives_while_we_are_still_away_is_a_backlog_again() -> None:
     setup.pump.on_step = lambda what, _t, _vehicle="": steps.append(what)
 
     async def work() -> None:
-        for t in range(10):
-            for name in "abc":
-                setup.fix(name, 100.0 + t)
-        await setup.settle()
+        await setup.fly()
         setup.pump.left()
         setup.fix("a", 110.0)
         await setup.settle()
@@ -404,10 +405,7 @@ def test_the_first_of_a_backlog_does_not_go_with_what_waited_for_too_long() -> N
     setup = Setup()
 
     async def work() -> None:
-        for t in range(10):
-            for name in "abc":
-                setup.fix(name, 100.0 + t)
-        await setup.settle()
+        await setup.fly()
         setup.pump.left()
         setup.fix("b", 110.0)
         setup.now_s += 2.0 * pump_module.SETTLE_S
