@@ -48,6 +48,8 @@ FEED_SAMPLES = 20_000
 OUTAGE_S = 3.0
 # After an outage: alarms wait this long for senders that come back later than others.
 SETTLE_S = 2.0
+# Cut off in the middle of a backlog, its rest is waited for so long: by then alarms need somebody to hear them.
+CUT_OFF_S = 30.0
 # What was saved up during an outage ends now, give or take what clocks and lines differ by.
 PACE_S = 5.0
 # So long an alarm waits for the input log; a disk that does not answer must not keep it back.
@@ -106,6 +108,8 @@ class Pump:
         self._absence: Absence | None = None
         # what arrives from this item on waits until then for the senders that are not back yet; when that began
         self._settle_from, self._settle_until_s, self._left_s = inf, 0.0, 0.0
+        # how many had arrived when we left
+        self._left_item = 0
         # the broker had to wait for us: when what comes next arrives says nothing about links
         self._stalled = False
         # whether the broker waits for us at present
@@ -138,7 +142,7 @@ class Pump:
     def hold(self) -> None:
         """Nobody knows yet whether we did not listen until now: the same, but no run after this one needs to know."""
         self._wait_from(self.intake.received)
-        self._settle_until_s, self._left_s = inf, self._now()
+        self._settle_until_s, self._left_s, self._left_item = inf, self._now(), self.intake.received
 
     def _wait_from(self, item: float) -> None:
         self._settle_from = min(self._settle_from, item)
@@ -173,7 +177,8 @@ class Pump:
     def stop(self, *, finish: bool = True) -> None:
         """Let `run` return once everything that has arrived by now is in the pipeline.
 
-        `finish`: judge the newest samples without waiting for stragglers. Not when another run goes on from here.
+        `finish`: without waiting for stragglers or for senders that are not back. Not when another run goes on from
+        here: it will wait for them.
         """
         self.running = False
         self._finish = finish
@@ -220,7 +225,8 @@ class Pump:
                 await asyncio.sleep(GATHER_S)
                 await self._drain()
             self._idle()
-        self._settle_until_s = 0.0
+        if self._finish:
+            self._settle_until_s = 0.0
         await self._drain()
         if self._finish and (events := self.pipeline.finish()):
             self._submit(events, None)
@@ -230,9 +236,7 @@ class Pump:
         while self.intake and self.intake.head < self._until:
             self.beat_s = start = self._now()
             settled = self.intake.head >= self._settle_from
-            # a connection that is never complete must not make us deaf
-            until_s = min(self._settle_until_s, max(self.intake.oldest_s, self._left_s) + 2.0 * SETTLE_S)
-            if settled and start < until_s and not self.intake.full:
+            if settled and start < self._waits_until_s() and not self.intake.full:
                 return
             async with self.turn:
                 if self._stalled:
@@ -264,6 +268,15 @@ class Pump:
             self.recent_slice_s = max(self.recent_slice_s, spent_s)
             self.slowest_slice_s = max(self.slowest_slice_s, spent_s)
             await asyncio.sleep(0)
+
+    def _waits_until_s(self) -> float:
+        """So long the oldest in the queue waits for senders that are not back yet."""
+        until_s = min(self._settle_until_s, self.intake.oldest_s + CUT_OFF_S)
+        first_s = self.intake.arrived_s(self._left_item)
+        if self._settle_until_s == inf and first_s is None:
+            return until_s
+        # a connection that brings samples and is never complete must not make us deaf
+        return min(until_s, max(first_s or 0.0, self._left_s) + 2.0 * SETTLE_S)
 
     def _decode_slice(self, until_s: float) -> float:
         """Decode messages until the queue is empty, the time is up or there is enough; the newest arrival time."""

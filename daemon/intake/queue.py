@@ -98,6 +98,11 @@ class Intake:
         """All of it, oldest first."""
         return list(self._queue)
 
+    def arrived_s(self, number: int) -> float | None:
+        """When the message with this number arrived, or the oldest if that is newer; None: it is not here yet."""
+        i = max(number - self.head, 0)
+        return self._queue[i][2] if i < len(self._queue) else None
+
     def arrived_by(self, at_s: float) -> int:
         """One more than the number of the last message that had arrived by then."""
         return self.head + sum(1 for _ in takewhile(lambda arrival: arrival[2] <= at_s, self._queue))
