@@ -33,6 +33,7 @@ from watchkeeper.daemon.intake.inputlog import ACCEPTED, ADVANCED, AWAY, FED, PA
 from watchkeeper.daemon.intake.queue import Intake
 from watchkeeper.daemon.intake.wallclock import WallClock
 from watchkeeper.detectors.alarms.events import AlarmEvent
+from watchkeeper.detectors.engine.backlog import in_order
 from watchkeeper.detectors.engine.pipeline import Pipeline
 from watchkeeper.streams.batch import Batch
 from watchkeeper.streams.edge import Arrival, Edge
@@ -316,7 +317,7 @@ class Pump:
             batches = self.edge.take(FEED_SAMPLES)
         else:
             self.edge.resume()
-            whole = [self.pipeline.in_order(batch, settled_t) for batch in self.edge.take(sys.maxsize)]
+            whole = [in_order(batch, self.pipeline.clock, settled_t) for batch in self.edge.take(sys.maxsize)]
             batches = [piece for batch in whole for piece in pieces(batch, FEED_SAMPLES)]
         for i, batch in enumerate(batches):
             if i:

@@ -1,7 +1,6 @@
 """The one Pipeline: everything between a checked batch and an alarm event. The daemon, replay and evaluation drive it.
 
     feed(batch) -> events        samples as they arrive; runs every tick that this closes
-    in_order(batch) -> batch     what several senders had saved up, in the order of their own times
     advance(t) -> events         time goes on without samples (live only), so that silence is noticed
     reach(t) -> events           time has definitely reached t, and nothing older will come
     accept(vehicle) -> events    a person takes a lasting state as normal
@@ -55,7 +54,6 @@ from watchkeeper.detectors.incidents.declaration import INCIDENT
 from watchkeeper.detectors.incidents.incidents import Incidents, link_stats
 from watchkeeper.streams.batch import I4, Batch, CheckedBatch, Columns
 from watchkeeper.streams.check import checked
-from watchkeeper.streams.logs.chunks import numbered, reordered
 from watchkeeper.streams.messages import Drop, Kind
 
 OnEvidence = Callable[[Window, list[Evidence]], None]
@@ -160,28 +158,6 @@ class Pipeline:
                 cols = cols.take(codes == ACCEPT)  # noqa: PLW2901
             self._accept(batch, kind, cols)
         return self._run(self.clock.closed)
-
-    def in_order(self, batch: CheckedBatch, newest_t: float = np.inf) -> CheckedBatch:
-        """Samples that were saved up during an outage, in the order of their own times.
-
-        After an outage one sender after the other sends what it has saved. In this order of arrival the first one would
-        close the ticks that all others still have samples for. A batch in which most go back stays as it is. A sender
-        that goes back, or beyond `newest_t`, while most do not, has a clock that is off: its last sample is put where
-        the others end, so that it does not seem to go on alone.
-        """
-        batch = numbered(batch)
-        arrivals = Arrivals(batch)
-        own_t = self.clock.own_t(arrivals.t, batch.ids, arrivals.vid)
-        last_t = np.full(len(batch.ids), -np.inf)
-        np.maximum.at(last_t, arrivals.vid, own_t)
-        heard = last_t > -np.inf
-        oldest_t = self.clock.t_max - self.clock.max_jump_s
-        if not heard.any() or np.median(last_t[heard]) < oldest_t:
-            return batch
-        off = heard & ((last_t < oldest_t) | (last_t > newest_t))
-        if 2 * off.sum() < heard.sum():
-            own_t = own_t - np.where(off, last_t - last_t[heard & ~off].max(), 0.0)[arrivals.vid]
-        return reordered(batch, own_t)
 
     def advance(self, t: float) -> list[AlarmEvent]:
         """Event time has reached t although no sample says so.
