@@ -33,9 +33,10 @@ from watchkeeper.config.loader import ConfigError
 from watchkeeper.config.masking import masked
 from watchkeeper.config.schema import Config
 from watchkeeper.daemon import logs
-from watchkeeper.daemon.background import end, in_background, preload
+from watchkeeper.daemon.background import end, in_background
 from watchkeeper.daemon.compiling import compile_kernels
 from watchkeeper.daemon.families import Collect, gauge, gauges_by, totals_by
+from watchkeeper.daemon.footprint import give_back
 from watchkeeper.daemon.handles import Handles
 from watchkeeper.daemon.http.metrics import Metrics, journal_metrics, router_metrics, transport_metrics
 from watchkeeper.daemon.http.pipeline_metrics import drop_metrics, pipeline_metrics
@@ -68,7 +69,6 @@ from watchkeeper.detectors.alarms.events import AlarmEvent
 from watchkeeper.detectors.engine.room import full
 from watchkeeper.detectors.engine.warmup import warm_up
 from watchkeeper.detectors.incidents.declaration import INCIDENT
-from watchkeeper.streams.messages import Kind
 from watchkeeper.streams.mqtt.transport import Will, make_transport
 
 log = logging.getLogger(__name__)
@@ -261,12 +261,9 @@ class App:
             # what exists now, a compiler's worth of objects, stays: the collector need not walk it while alarms wait
             gc.collect()
             gc.freeze()
+            give_back()
             self._warm = True
             log.info("warmed up", extra=kv(seconds=round(time.monotonic() - began, 2)))
-
-    def _has_drones(self) -> bool:
-        """Whether the model of detectors/gps_imu/ will be asked soon."""
-        return self.config.detectors.gps_imu.model != "off" and self.pipeline.samples[Kind.GPS.word] > 0
 
     def _compiled(self, done: int, most: int) -> None:
         self._warming = f"{WARMING}: {done} of at most {most} kernels compiled, once per version"
@@ -283,7 +280,6 @@ class App:
                 *(sources := [group.create_task(s.run(), name=masked(s.source.url)) for s in self.sources]),
                 group.create_task(self.memory.run(), name="snapshots"),
                 group.create_task(self.troubles.run(), name="troubles"),
-                group.create_task(preload("river.anomaly", self._has_drones), name="preload"),
                 group.create_task(
                     self.echo.run(self.transport, self.router.connected, self.coverage.connected), name="echo"
                 ),

@@ -6,20 +6,13 @@ asyncio's own worker threads are waited for when a program ends; those of `in_ba
 from __future__ import annotations
 
 import asyncio
-import logging
 import os
 import sys
 import threading
 from collections.abc import Callable
-from importlib import import_module
-
-from watchkeeper.daemon.logs import kv
-
-log = logging.getLogger(__name__)
 
 PREFIX = "background "
 CANCEL_AGAIN_S = 0.5
-PRELOAD_S = 1.0
 
 
 async def end(*tasks: asyncio.Task[None]) -> None:
@@ -54,17 +47,6 @@ async def in_background(name: str, work: Callable[[], object]) -> None:
 
     threading.Thread(target=run, name=PREFIX + name, daemon=True).start()
     await done
-
-
-async def preload(module: str, wanted: Callable[[], bool]) -> None:
-    """Task: load a module in the background as soon as it may be needed, not when alarms wait for it."""
-    while not wanted():
-        await asyncio.sleep(PRELOAD_S)
-    try:
-        await in_background(module, lambda: import_module(module))
-    except Exception as error:
-        # who needs it says so when it is asked, and the rest goes on
-        log.warning("not loaded beforehand", extra=kv(module=module, problem=repr(error)))
 
 
 def leave(code: int) -> int:

@@ -129,7 +129,7 @@ class GpsImu(Section, frozen=True):
     ] = 1e-3
     model: Annotated[
         Literal["off", "hst"],
-        text("opinion of an online model of the fleet in the evidence: none, or half-space trees (river)", live=True),
+        text("opinion of an online model of the fleet in the evidence: none, or half-space trees", live=True),
     ] = "hst"
     model_budget: Annotated[
         int,

@@ -38,14 +38,22 @@ def warm_up(config: Config, kinds: Collection[Kind] = KINDS) -> None:
         # the last second is after a gap: clocks that jump have kernels of their own
         seconds = [*(first_s + np.arange(SECONDS)), first_s + GAP_S]
         deque(events_of(pipeline, (_second(t, kinds) for t in seconds)), maxlen=0)
+    # some of which need more than seconds before they are called
+    for detector in _heavy(pipeline, kinds):
+        for call in detector.kernels():
+            call()
 
 
 def heavy_kernels(config: Config, kinds: Collection[Kind] = KINDS) -> dict[str, list[Callable[[], object]]]:
     """By detector, calls that compile the kernels which take longest, each by itself."""
     limits = msgspec.structs.replace(config.fleet, max_vehicles=8)
-    detectors = Pipeline(msgspec.structs.replace(config, fleet=limits)).detectors
-    heavy = [one for one in detectors if isinstance(one, Heavy) and _judges(one, kinds)]
-    return {one.declaration.name: one.kernels() for one in heavy}
+    pipeline = Pipeline(msgspec.structs.replace(config, fleet=limits))
+    return {one.declaration.name: one.kernels() for one in _heavy(pipeline, kinds)}
+
+
+def _heavy(pipeline: Pipeline, kinds: Collection[Kind]) -> list[Heavy]:
+    """The detectors with kernels of their own list that judge samples of these kinds."""
+    return [one for one in pipeline.detectors if isinstance(one, Heavy) and _judges(one, kinds)]
 
 
 def _judges(detector: Detector, kinds: Collection[Kind]) -> bool:

@@ -306,7 +306,7 @@ STILL_S = 60.0
 TILT_AGAIN = 0.05
 YAW_AGAIN = 0.2
 
-# The model of the fleet (fleet_model.py).
+# The model of the fleet (model/).
 
 # Residuals enter as a part of this many sigmas: the trees divide [0, 1]. Chosen: beyond it a channel alarms by itself.
 FULL_SIGMA = 4.0

@@ -2,7 +2,7 @@
 
 For each vehicle an error-state Kalman filter follows the raw IMU and meets each raw GPS fix (fix.py). One row
 of evidence per fix: the score is about the largest of several named channels, calibrated by what this vehicle shows
-while healthy (scale.py). On top, a model of the whole fleet's residuals (fleet_model.py) gives its opinion
+while healthy (scale.py). On top, a model of the whole fleet's residuals (model/) gives its opinion
 of a few fixes per tick, as a number and a cause in the evidence.
 
 Attitude columns that a vehicle may send are not used unless the configuration says so (`attitude`): as a rule they come
@@ -28,8 +28,8 @@ from watchkeeper.detectors.gps_imu.coverage import codes_of, reopen, words_of
 from watchkeeper.detectors.gps_imu.declaration import DECLARATION, DISPLACED, SINCE
 from watchkeeper.detectors.gps_imu.displacement import forget_displacement
 from watchkeeper.detectors.gps_imu.doubts import Doubt, Space, look
-from watchkeeper.detectors.gps_imu.fleet_model import ResidualModel
 from watchkeeper.detectors.gps_imu.kernel import Judged, Rows, blank_judged, run
+from watchkeeper.detectors.gps_imu.model.fleet import ResidualModel
 from watchkeeper.detectors.gps_imu.state import CHANNELS, SCALED, Settings, Vehicle, Work
 from watchkeeper.detectors.kernels.records import blank
 from watchkeeper.streams.batch import F8, I4, I8, U1
@@ -81,11 +81,12 @@ class GpsImu:
         )  # fmt: skip
 
     def kernels(self) -> list[Callable[[], object]]:
-        """The filter and the search for wrong units and frames, over no samples."""
+        """The filter, the search for wrong units and frames, and the model, over no samples."""
         imu, gps = _rows(None, Kind.IMU), _rows(None, Kind.GPS)
         return [
             lambda: run(self._table, self._work, self._settings, imu, gps, blank_judged(0)),
             lambda: look(self._doubts, self._settings, self._space, imu, gps),
+            lambda: ResidualModel(CHANNELS[:SCALED]).judge(np.empty((0, SCALED)), np.zeros(0, bool)),
         ]
 
     def step(self, window: Window) -> list[Evidence]:
@@ -112,7 +113,6 @@ class GpsImu:
         bits = ((sigma >= cfg.threshold) << np.arange(len(CHANNELS))).sum(axis=1)
         unusual = full(len(t), np.nan)
         if cfg.model != "off":
-            # made when there is something to judge: it takes a second and a hundred megabytes to load
             self._model = self._model or ResidualModel(CHANNELS[:SCALED])
             # a witness, not a judge: on real flights its voice in the score found nothing more and cost a false alarm
             self._ask_model(self._model, slot, t, score, sigma, unusual)
@@ -160,8 +160,8 @@ class GpsImu:
         learn[longest] = score[longest] < self._config.threshold
         chosen = np.unique(np.concatenate((highest, longest)))
         # in an order that does not depend on slots
-        for row in chosen[np.lexsort((key[chosen], t[chosen]))].tolist():
-            unusual[row] = model.judge(sigma[row, :SCALED].tolist(), learn=bool(learn[row]))
+        rows = chosen[np.lexsort((key[chosen], t[chosen]))]
+        unusual[rows] = model.judge(np.ascontiguousarray(sigma[rows, :SCALED]), learn[rows])
 
     def coverage(self, t: float) -> U1:
         """Whom it judges, and why not the others."""

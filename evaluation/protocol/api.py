@@ -19,6 +19,7 @@ from watchkeeper.evaluation.protocol.river import river_study
 from watchkeeper.evaluation.protocol.run import ProtocolError, Through
 from watchkeeper.evaluation.protocol.splits import MIXED, Fold, Material, leave_one_out, read_splits, simulated
 from watchkeeper.evaluation.protocol.study import Result, study
+from watchkeeper.evaluation.shared.arguments import missing_extra
 from watchkeeper.evaluation.shared.features import banned
 from watchkeeper.streams.batch import Batch
 from watchkeeper.streams.logs.progress import shown
@@ -48,8 +49,11 @@ def protocol(
     names or families (default: all), `repeats` onsets per attack and flight; `search` finds the smallest magnitude that
     is found; `river` adds what online models find. `config` is a TOML file.
 
-    Raises AttackError for an unknown attack, ProtocolError where the result would not mean anything.
+    Raises AttackError for an unknown attack, ProtocolError where the result would not mean anything, ImportError for
+    `river` without its extra.
     """
+    if river and (problem := missing_extra("river=True", "river", "river")):
+        raise ImportError(problem)
     chosen = _chosen(attacks)
     material = _simulated(None if splits is None else Path(splits)) if flights is None else _real(flights)
     file = None if config is None else Path(config)

@@ -18,6 +18,7 @@ from watchkeeper.evaluation.protocol.api import CONFIGS, protocol
 from watchkeeper.evaluation.protocol.run import ProtocolError
 from watchkeeper.evaluation.protocol.study import Result
 from watchkeeper.evaluation.protocol.text import markdown, terminal
+from watchkeeper.evaluation.shared.arguments import missing_extra
 from watchkeeper.evaluation.shared.features import PROFILES as FEATURES
 from watchkeeper.streams.logs.exits import fail
 
@@ -46,7 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--features", choices=sorted(FEATURES), default="strict", help="ahrs lets attitude columns in")
     parser.add_argument("--profile", choices=CONFIGS, default="balanced", help="whose alarms count (balanced)")
     parser.add_argument("--no-search", action="store_true", help="skip the minimum detectable magnitudes")
-    parser.add_argument("--river", action="store_true", help="also what river's online models add, alone and together")
+    parser.add_argument("--river", action="store_true", help="also what river's online models add (extra `river`)")
     parser.add_argument("-c", "--config", metavar="FILE", type=Path, help=f"TOML file (default: {ENV_FILE}, or none)")
     parser.add_argument("--out", type=Path, metavar="FILE", default=Path("results/metrics.json"), help="all figures")
     parser.add_argument("--report", type=Path, metavar="DIR", help="report.html with plots (extra `plots`)")
@@ -59,6 +60,8 @@ def main(args: argparse.Namespace) -> int:
     if args.report and importlib.util.find_spec("matplotlib") is None:
         # before the work, not after it
         return fail('--report needs matplotlib: pip install "watchkeeper[plots]"')
+    if args.river and (problem := missing_extra("--river", "river", "river")):
+        return fail(problem)
     if args.into and BEGIN not in args.into.read_text("utf-8", "replace"):
         return fail(f"{args.into}: no line {BEGIN}")
     try:

@@ -16,10 +16,9 @@ from typing import Any
 
 import msgspec
 import numpy as np
-from river import drift, stats
 
 from watchkeeper.config.schema import Config
-from watchkeeper.detectors.gps_imu.fleet_model import ResidualModel
+from watchkeeper.detectors.gps_imu.model.fleet import ResidualModel
 from watchkeeper.detectors.gps_imu.state import CHANNELS, SCALED
 from watchkeeper.evaluation.attacks.catalogue import Attack
 from watchkeeper.evaluation.protocol.cases import OURS, Plan, judged, plan
@@ -58,7 +57,7 @@ class RiverFigures(msgspec.Struct, frozen=True):
 def river_study(
     material: Material, config: Config, attacks: Sequence[Attack], *, strict: bool, through: Through | None = None
 ) -> RiverFigures:
-    """Run every attack once and score it in each way."""
+    """Run every attack once and score it in each way. ImportError without river (extra `river`)."""
     chosen = plan(list(material.flights.values()), material.tested, attacks, 1)
     threshold = config.detectors.gps_imu.threshold
     shipped = run(config, chosen.variants, strict=strict, through=through, channels=CHANNELS[:SCALED])
@@ -111,13 +110,18 @@ def _each(ratio: F8, judge: Callable[[int], float]) -> F8:
 
 def _trees(trace: Trace, threshold: float) -> F8:
     """How unusual each epoch is to a model of this vehicle alone, over the threshold."""
-    model, sigma = ResidualModel(CHANNELS[:SCALED]), trace.sigma
-    assert sigma is not None
-    return _each(trace.ratio, lambda i: model.judge(sigma[i].tolist(), learn=trace.ratio[i] < 1.0) / threshold)
+    assert trace.sigma is not None
+    found = np.full(len(trace.ratio), np.nan)
+    scored = np.isfinite(trace.ratio)
+    sigma = np.ascontiguousarray(trace.sigma[scored], np.float64)
+    found[scored] = ResidualModel(CHANNELS[:SCALED]).judge(sigma, trace.ratio[scored] < 1.0) / threshold
+    return found
 
 
 def _by_quantile(ratio: F8) -> F8:
     """Each score over the running quantile of those before it that were not over it."""
+    from river import stats  # noqa: PLC0415 - an extra, and slow to import
+
     quantile, seen = stats.Quantile(QUANTILE), 0
 
     def judge(i: int) -> float:
@@ -134,6 +138,8 @@ def _by_quantile(ratio: F8) -> F8:
 
 def _adwin(chosen: Plan, traces: Sequence[Trace]) -> tuple[float, float]:
     """Changes that it sees per hour of clean flight, and the share of attacks in which it sees one."""
+    from river import drift  # noqa: PLC0415 - an extra, and slow to import
+
     spoken, hours, attacked, caught = 0, 0.0, 0, 0
     for variant, trace in zip(chosen.variants, traces, strict=True):
         # river's signatures are only partly typed
