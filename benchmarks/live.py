@@ -144,7 +144,7 @@ async def _subscribed(url: str, collector: Collector) -> AsyncIterator[None]:
 
 
 @asynccontextmanager
-async def _daemon(options: argparse.Namespace, url: str, http_port: int) -> AsyncIterator[int]:
+async def daemon(options: argparse.Namespace, url: str, http_port: int) -> AsyncIterator[int]:
     """`watchkeeper run` in a process of its own; gives its pid once it is ready."""
     with tempfile.TemporaryDirectory(prefix="watchkeeper-bench-") as folder:
         path = Path(folder) / "bench.toml"
@@ -202,7 +202,7 @@ async def run(options: argparse.Namespace) -> Result:
     async with (
         EmbeddedBroker() as broker,
         _subscribed(broker.url, collector),
-        _daemon(options, broker.url, http_port) as pid,
+        daemon(options, broker.url, http_port) as pid,
     ):
         before_s = _cpu_s(pid)
         collector.echoes_s.clear()

@@ -1,4 +1,4 @@
-"""What a first start costs: a replay with empty caches, a second one, and what a daemon that waits keeps in memory.
+"""What a first start costs: a replay with empty caches, and a second one.
 
     watchkeeper bench start [--rounds 3] [--compare-with SRC]
 
@@ -27,16 +27,6 @@ from watchkeeper.streams.simulate import simulate
 LOGS = {"one drone": ("drones", 1), "ten aircraft": ("random", 10)}
 SECONDS = 30.0
 RUN = "import sys; from watchkeeper.daemon.cli import main; sys.exit(main(sys.argv[1:]))"
-# Everything that a daemon has when it is ready, and no broker, socket or file.
-IDLE = """
-from watchkeeper.config.schema import DEFAULT
-from watchkeeper.daemon import app
-from watchkeeper.detectors.engine.pipeline import Pipeline
-from watchkeeper.detectors.engine.warmup import warm_up
-warm_up(DEFAULT)
-pipeline = Pipeline(DEFAULT)
-print(next(line.split()[1] for line in open("/proc/self/status") if line.startswith("VmRSS")))
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +35,6 @@ class Start:
 
     wall_s: float
     cpu_s: float
-    output: str
 
 
 def main(argv: Sequence[str]) -> int:
@@ -69,9 +58,6 @@ def main(argv: Sequence[str]) -> int:
                         start = _start(source, cache, RUN, "replay", str(log), "--alarms", "/dev/null")
                         for unit, value in (("wall s", start.wall_s), ("CPU s", start.cpu_s)):
                             found.setdefault((f"{order} replay of {title}, {unit}", name), []).append(value)
-                _start(source, Path(folder) / name, IDLE)
-                idle = _start(source, Path(folder) / name, IDLE)
-                found.setdefault(("a daemon that waits, MB", name), []).append(int(idle.output) / 1024)
     _print(found, list(sources))
     return 0
 
@@ -87,9 +73,9 @@ def _start(source: Path, cache: Path, program: str, *words: str) -> Start:
     env = os.environ | {"PYTHONPATH": str(source), "XDG_CACHE_HOME": str(cache)}
     env.pop("NUMBA_CACHE_DIR", None)
     before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
-    done = subprocess.run([sys.executable, "-c", program, *words], env=env, capture_output=True, text=True, check=True)
+    subprocess.run([sys.executable, "-c", program, *words], env=env, capture_output=True, check=True)
     wall_s, after = time.perf_counter() - began, resource.getrusage(resource.RUSAGE_CHILDREN)
-    return Start(wall_s, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, done.stdout.strip())
+    return Start(wall_s, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
 
 
 def _print(found: dict[tuple[str, str], list[float]], names: list[str]) -> None:

@@ -15,7 +15,8 @@ EXAMPLES = """examples:
 BENCHMARKS: dict[str, str] = {
     "peers": "a table of ratios beside BlueSky, paho, aiomqtt, pyulog, tslearn and a plain Kalman filter, in one run",
     "replay": "samples per second and peak memory of a replay, against a plain Python loop",
-    "start": "the first replay with empty caches, the second one, and what a daemon that waits keeps in memory",
+    "start": "the first replay with empty caches, and the second one",
+    "memory": "where the memory of a daemon goes, by part, with nothing to do and with a fleet to watch",
     "logs": "bytes per sample of a recorded log and how fast it is read, against general compressors",
     "live": "messages per second, loss and latency through a real broker",
     "residual": "how many times faster than real time 1,000 drones at 100 Hz are judged, from log to alarms",

@@ -12,6 +12,7 @@ from pathlib import Path
 from watchkeeper.config.loader import ENV_FILE, ConfigError, load
 from watchkeeper.daemon import logs
 from watchkeeper.daemon.background import leave
+from watchkeeper.daemon.footprint import spare_tables
 from watchkeeper.daemon.outputs.base import SinkError
 
 HELP = "watch the broker of the configuration and raise alarms, until SIGTERM or Ctrl-C"
@@ -43,6 +44,7 @@ def main(args: argparse.Namespace) -> int:
         print(error, file=sys.stderr)
         return os.EX_CONFIG
     logs.set_up(config.log)
+    spare_tables()
     # here, not above: the numeric libraries take a second, which a bad configuration need not wait for
     from watchkeeper.daemon.app import App  # noqa: PLC0415
     from watchkeeper.daemon.state.folder import StateError, StateRefusedError  # noqa: PLC0415

@@ -297,7 +297,8 @@ def _message(kind: Kind, cols: Columns, row: int, name: str | None = None) -> by
 def _column(values: bytes | list[float | None], n: int) -> F8:
     if isinstance(values, bytes):
         if len(values) == 8 * n:
-            return np.frombuffer(values, "<f8")
+            # a copy: kernels would be compiled once more for arrays that cannot be written
+            return np.frombuffer(values, "<f8").copy()
         if len(values) == 4 * n:
             return np.frombuffer(values, "<f4").astype(np.float64)
         raise _RefusedError(Drop.FRAME)

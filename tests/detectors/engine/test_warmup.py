@@ -10,6 +10,9 @@ from numba.core.registry import CPUDispatcher
 from watchkeeper.config.schema import DEFAULT
 from watchkeeper.detectors.engine.pipeline import Pipeline
 from watchkeeper.detectors.engine.warmup import warm_up
+from watchkeeper.streams.codec.encode import encode_frame, encode_sample, frame_topic, sample_topic
+from watchkeeper.streams.edge import Edge
+from watchkeeper.streams.messages import COLUMN
 from watchkeeper.streams.simulate import simulate
 
 def compiled():
@@ -19,9 +22,22 @@ def compiled():
 
 batches = [b for scenario in ("mixed", "controlled", "jamming") for b in simulate(scenario, seconds=60.0).batches()]
 warm_up(DEFAULT)
-before, pipeline = compiled(), Pipeline(DEFAULT)
-for batch in batches:
-    pipeline.feed(batch)
+before, pipeline, edge = compiled(), Pipeline(DEFAULT), Edge(DEFAULT.topics, DEFAULT.limits, print)
+for number, batch in enumerate(batches):
+    arrivals = []
+    for kind, cols in batch.kinds.items():
+        ids = [batch.ids[vid] for vid in cols.vid]
+        # by turns as a log, frames and messages bring it
+        if number % 3 == 1:
+            arrivals.append((frame_topic(DEFAULT.topics, kind), encode_frame(kind, ids, cols.t, cols.data), 0.0))
+        elif number % 3 == 2:
+            for name, t, row in zip(ids, cols.t.tolist(), cols.data.T.tolist()):
+                payload = encode_sample(kind, t, dict(zip(COLUMN[kind], row)))
+                arrivals.append((sample_topic(DEFAULT.topics, kind, name), payload, 0.0))
+    if arrivals:
+        edge.add(arrivals)
+    for piece in edge.take() if arrivals else [batch]:
+        pipeline.feed(piece)
 pipeline.snapshot()
 pipeline.advance(pipeline.t_max + 30.0)
 pipeline.finish()
