@@ -315,6 +315,7 @@ class MqttSink:
 
     def _settle(self, _done: asyncio.Future[bool]) -> None:
         """Note in the journal what the broker has confirmed, in order, and make room for more."""
+        owing = bool(self._owed)
         while self._in_flight and self._in_flight[0][1].done():
             letter, done = self._in_flight.popleft()
             taken = not done.cancelled() and done.result()
@@ -330,6 +331,9 @@ class MqttSink:
                 self._answered = letter.number
             self.delivered += taken and letter.number is not None
             self.failures += not taken
+        if owing and not self._owed:
+            # it has taken everything after all
+            self._leave_note(self._notes.payload())
         # what is refused, or was dropped because the transport ends, and all that follows is kept by the journal
         if self._answered is not None and not self._owed:
             self._context.confirm(self._answered)

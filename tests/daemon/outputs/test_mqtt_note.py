@@ -5,6 +5,7 @@ import logging
 from pathlib import Path
 from types import SimpleNamespace
 
+import msgspec
 import pytest
 
 from watchkeeper.config.schema import Sinks
@@ -28,16 +29,19 @@ class Transport(SimpleNamespace):
         return done
 
 
+def context_of(state_dir: Path | None, transport: SimpleNamespace) -> Context:
+    return Context(
+        version="0", client_id="test", output="watchkeeper", state_dir=state_dir, past=Past(), transport=transport,
+        max_active=10, vehicles=lambda: 0, callsigns=dict, watched=SimpleNamespace(),
+    )  # type: ignore[arg-type]  # fmt: skip
+
+
 async def waited(
     tmp_path: Path | None, *, busy: bool = False, owed: int = 0, half_blind: bool = False, heard: bool = False
 ) -> float:
     """How long until the first event goes out, in NOTE_S."""
     transport = Transport(received=0, unacknowledged=owed, half_blind=half_blind, connected=True, posted=0)
-    context = Context(
-        version="0", client_id="test", output="watchkeeper", state_dir=tmp_path, past=Past(), transport=transport,
-        max_active=10, vehicles=lambda: 0, callsigns=dict, watched=SimpleNamespace(),
-    )  # type: ignore[arg-type]  # fmt: skip
-    sink = mqtt.MqttSink(Sinks(), context)
+    sink = mqtt.MqttSink(Sinks(), context_of(tmp_path, transport))
     sink.connected()
     sink.put(EVENT)
     began = asyncio.get_running_loop().time()
@@ -84,16 +88,42 @@ def test_the_end_of_a_strangers_alarm_is_told_once_it_was_taken(tmp_path: Path) 
             return answers[-1]
 
         transport.post = post
-        context = Context(
-            version="0", client_id="test", output="watchkeeper", state_dir=tmp_path, past=Past(), transport=transport,
-            max_active=10, vehicles=lambda: 0, callsigns=dict, watched=SimpleNamespace(),
-        )  # type: ignore[arg-type]  # fmt: skip
-        sink = mqtt.MqttSink(Sinks(), context)
+        sink = mqtt.MqttSink(Sinks(), context_of(tmp_path, transport))
         for taken in (False, True):
             # the line may break before the broker has it
             sink.remove("watchkeeper/alarm/silence/a", EVENT)
             answers[-2].set_result(taken)
             await asyncio.sleep(0)
             assert sink.is_over(EVENT.id) == taken
+
+    asyncio.run(work())
+
+
+def test_the_note_is_back_as_soon_as_the_broker_has_taken_what_it_had_refused(tmp_path: Path) -> None:
+    kept: dict[str, bytes] = {}
+    refuses = False
+
+    def post(topic: str, payload: bytes, *, retain: bool = False, qos: int = 1) -> asyncio.Future[bool]:
+        done: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+        taken = not (refuses and "/alarm/" in topic)
+        done.set_result(taken)
+        if taken:
+            kept[topic] = payload
+        return done
+
+    async def work() -> None:
+        nonlocal refuses
+        transport = SimpleNamespace(received=0, unacknowledged=0, half_blind=False, connected=True, post=post)
+        sink = mqtt.MqttSink(Sinks(), context_of(tmp_path, transport))
+        sink.connected()
+        sink.told(b"", {})
+        sink.resume()
+        for number, state in enumerate(("raised", "updated", "cleared"), 1):
+            refuses = state == "updated"
+            sink.put_recorded(msgspec.structs.replace(EVENT, state=state, t=float(number)), number, None)
+            await asyncio.sleep(0.01)
+            told = [] if refuses else [[1, EVENT.id, "raised", 1.0], [3, EVENT.id, "cleared", 3.0]][: (number + 1) // 2]
+            note = kept["watchkeeper/instance/test/told"]
+            assert (msgspec.json.decode(note)["told"] if note else []) == told
 
     asyncio.run(work())
