@@ -66,12 +66,13 @@ class ResidualModel:
         rows = [quantile["numbers"] for quantile in state["quantiles"]]
         if not state["learned"]:
             return
-        if state["cuts"] != self._cuts or state["masses"].shape != self._masses.shape:
+        masses = state["masses"]
+        if state["cuts"] != self._cuts or (masses.dtype, masses.shape) != (self._masses.dtype, self._masses.shape):
             raise ValueError("half-space trees that cut elsewhere")
-        if [row.shape for row in rows] != [row.shape for row in self._quantiles]:
+        if len(rows) != len(self._quantiles) or not all(map(psquare.is_sound, rows)):
             raise ValueError("quantiles with other markers")
         self.learned = state["learned"]
-        self._masses[:] = state["masses"]
+        self._masses[:] = masses
         self._quantiles[:] = rows
 
 

@@ -25,6 +25,11 @@ def empty(quantile: float) -> F8:
     return np.array([q, *step, *desired, 1.0, 2.0, 3.0, 4.0, 5.0, *[0.0] * MARKERS])
 
 
+def is_sound(row: F8) -> bool:
+    """Whether this can be a row: markers have places of their own, in order."""
+    return row.dtype == np.float64 and row.shape == (WIDTH,) and bool((np.diff(row[_PLACE:_HEIGHT]) >= 1.0).all())
+
+
 @njit(cache=True)
 def estimate(row: F8) -> float:
     """The quantile so far; of at least five values."""

@@ -129,8 +129,13 @@ def test_the_model_says_what_it_said_with_river_in_any_chunks_and_after_any_rest
     assert model.learned == learn.sum()
 
 
-def test_a_model_with_other_residuals_is_refused() -> None:
+def test_a_model_with_other_residuals_or_without_sense_is_refused() -> None:
     model = ResidualModel(NAMES)
     model.judge(np.ones((3, len(NAMES))), np.ones(3, bool))
     with pytest.raises(ValueError, match="cut elsewhere"):
         ResidualModel(("other", *NAMES[1:])).restore(model.snapshot())
+    for damaged in (np.zeros(psquare.WIDTH), psquare.empty(0.5) + 0j, psquare.empty(0.5)[1:]):
+        state = model.snapshot()
+        state["quantiles"][1]["numbers"] = damaged
+        with pytest.raises(ValueError, match="other markers"):
+            ResidualModel(NAMES).restore(state)
