@@ -19,7 +19,7 @@ import subprocess
 import sys
 import time
 from collections import deque
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
@@ -43,6 +43,9 @@ WORKERS_MAX = 2
 LOOK_S = 0.05
 # What a process of the compiler needs.
 WORKER_BYTES = 700e6
+
+# Files of a control group that say how much memory it may have and has, by version.
+V1, V2 = ("memory.limit_in_bytes", "memory.usage_in_bytes"), ("memory.max", "memory.current")
 
 WORDS = "compiling, once per version"
 
@@ -131,14 +134,22 @@ def free_bytes(cgroups: Path = Path("/sys/fs/cgroup"), own: Path = Path("/proc/s
         # what only files are kept in is free as well
         found = next(line for line in Path("/proc/meminfo").read_text().splitlines() if line.startswith("MemAvailable"))
         free = [1024.0 * int(found.split()[1])]
-    with suppress(OSError, ValueError, IndexError):
-        # version 2 has one line, 0::/path
-        path = cgroups / own.read_text().split("::", 1)[1].strip().lstrip("/")
-        for group in (path, *path.parents):
-            with suppress(OSError, ValueError):
-                free.append(int((group / "memory.max").read_text()) - int((group / "memory.current").read_text()))
+    with suppress(OSError, ValueError):
+        for line in own.read_text().splitlines():
+            _, controllers, group = line.split(":", 2)
+            # version 2 has one line, 0::/path; version 1 has one for each controller, 9:memory:/path
+            root, names = (cgroups, V2) if not controllers else (cgroups / controllers, V1)
+            if names is V2 or "memory" in controllers.split(","):
+                free += _left(root / group.lstrip("/"), *names)
     limit, _ = resource.getrlimit(resource.RLIMIT_AS)
     return min(free) if limit == resource.RLIM_INFINITY else min(*free, limit)
+
+
+def _left(path: Path, most: str, used: str) -> Iterator[float]:
+    """What a control group and those around it leave."""
+    for group in (path, *path.parents):
+        with suppress(OSError, ValueError):
+            yield float(int((group / most).read_text()) - int((group / used).read_text()))
 
 
 def _start(number: int, kinds: Collection[Kind], off: Sequence[str]) -> subprocess.Popen[str]:

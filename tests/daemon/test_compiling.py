@@ -115,3 +115,13 @@ def test_control_groups_bound_what_the_compiler_may_take(tmp_path: Path) -> None
         (tmp_path / group / "memory.current").write_text("200000000")
     assert compiling.free_bytes(tmp_path, own) == 5e8
     assert compiling.free_bytes(tmp_path, tmp_path / "none") > 5e8
+
+
+def test_the_older_kind_of_control_groups_counts_as_well(tmp_path: Path) -> None:
+    own = tmp_path / "own"
+    own.write_text("11:cpu,cpuacct:/small\n9:memory:/small/box\n1:name=systemd:/\n")
+    for group, most in (("", "9223372036854771712"), ("small", "512000000"), ("small/box", "900000000")):
+        (tmp_path / "memory" / group).mkdir(parents=True, exist_ok=True)
+        (tmp_path / "memory" / group / "memory.limit_in_bytes").write_text(most)
+        (tmp_path / "memory" / group / "memory.usage_in_bytes").write_text("12000000")
+    assert compiling.free_bytes(tmp_path, own) == 5e8
