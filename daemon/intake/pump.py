@@ -30,7 +30,7 @@ from watchkeeper.config.schema import Config
 from watchkeeper.daemon.families import gauge, total
 from watchkeeper.daemon.intake.deadletter import DeadLetters
 from watchkeeper.daemon.intake.inputlog import ACCEPTED, ADVANCED, AWAY, FED, PAUSED, SETTLED, STALLED
-from watchkeeper.daemon.intake.queue import Intake
+from watchkeeper.daemon.intake.queue import PAUSE_S, Intake
 from watchkeeper.daemon.intake.wallclock import WallClock
 from watchkeeper.detectors.alarms.events import AlarmEvent
 from watchkeeper.detectors.engine.backlog import in_order
@@ -272,12 +272,13 @@ class Pump:
 
     def _waits_until_s(self) -> float:
         """So long the oldest in the queue waits for senders that are not back yet."""
-        until_s = min(self._settle_until_s, self.intake.oldest_s + CUT_OFF_S)
-        first_s = self.intake.arrived_s(self._left_item)
-        if self._settle_until_s == inf and first_s is None:
+        intake = self.intake
+        until_s = min(self._settle_until_s, intake.oldest_s + CUT_OFF_S)
+        first_s = intake.arrived_s(self._left_item)
+        if self._settle_until_s == inf and (first_s is None or self._now() - intake.newest_s > PAUSE_S):
             return until_s
-        # a connection that brings samples and is never complete must not make us deaf
-        return min(until_s, max(first_s or 0.0, self._left_s) + 2.0 * SETTLE_S)
+        # a connection that goes on bringing samples and is never complete must not make us deaf
+        return min(until_s, max(first_s or 0.0, intake.resumed_s, self._left_s) + 2.0 * SETTLE_S)
 
     def _decode_slice(self, until_s: float) -> float:
         """Decode messages until the queue is empty, the time is up or there is enough; the newest arrival time."""

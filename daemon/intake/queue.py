@@ -12,6 +12,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from itertools import takewhile
+from math import inf
 
 from prometheus_client.core import Metric
 
@@ -26,6 +27,8 @@ from watchkeeper.streams.messages import Drop
 QUEUE_BYTES = 256 * 1024 * 1024
 # So many more may wait while senders come back after an outage: what they have kept comes all at once.
 SETTLING_MESSAGES = 50_000
+# Nothing for so long is a pause: the line may be cut though nobody has said so.
+PAUSE_S = 2.0
 # MQTT's packet ids allow so many QoS 1 messages without acknowledgement: they must fit when the queue is full.
 UNACKNOWLEDGED_MAX = 65_535
 
@@ -45,6 +48,8 @@ class Intake:
         self.dropped = 0
         # while senders come back: nothing is taken from the queue for a moment
         self.settling = False
+        # when the newest arrived, and the first after the last pause
+        self.newest_s = self.resumed_s = -inf
         self._limit = limit
         self._bytes = 0
         self._now = now
@@ -67,7 +72,11 @@ class Intake:
         if len(self._queue) >= self._room + UNACKNOWLEDGED_MAX or self._bytes > 2 * QUEUE_BYTES:
             self.dropped += 1
             return
-        arrival = (topic, payload, self._now())
+        now_s = self._now()
+        if now_s - self.newest_s > PAUSE_S:
+            self.resumed_s = now_s
+        self.newest_s = now_s
+        arrival = (topic, payload, now_s)
         self._queue.append(arrival)
         self.received += 1
         self._bytes += size

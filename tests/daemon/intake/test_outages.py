@@ -80,16 +80,43 @@ def test_after_an_outage_the_first_sender_that_is_back_does_not_make_the_others_
 def test_a_connection_that_is_never_complete_does_not_make_us_deaf() -> None:
     setup = Setup()
     setup.pump.left()
-    setup.fix("a", 100.0)
 
     async def work() -> None:
+        for t in range(40):
+            setup.fix("a", 100.0 + t)
+            await setup.settle()
+            assert len(setup.intake) <= 7, "each waits for seconds, not until the connection is complete"
+            setup.now_s += 0.5 * pump_module.SETTLE_S
+
+    in_loop(work)
+    assert setup.pipeline.samples["gps"] >= 33
+
+
+def test_a_line_that_falls_silent_in_the_middle_of_a_backlog_is_cut_off() -> None:
+    setup = Setup()
+
+    async def work() -> None:
+        await setup.fly()
+        setup.pump.left()
+        setup.now_s += 5.0
+        # nobody has said yet that we are back, and then nothing comes any more
+        for name in "ab":
+            for t in range(10, 15):
+                setup.fix(name, 100.0 + t)
         await setup.settle()
-        assert len(setup.intake) == 1
-        setup.now_s += 2.0 * pump_module.SETTLE_S
+        setup.now_s += 2.5 * pump_module.SETTLE_S
+        await setup.settle()
+        assert len(setup.intake) == 10
+        for t in range(10, 15):
+            setup.fix("c", 100.0 + t)
+        await setup.settle()
+        setup.pump.returned(10.0, kept=True)
+        setup.now_s += pump_module.SETTLE_S
         await setup.settle()
 
     in_loop(work)
-    assert setup.pipeline.samples["gps"] == 1
+    assert setup.pipeline.samples["gps"] == 45
+    assert not setup.pipeline.drops
 
 
 def test_a_second_outage_while_senders_come_back_gives_them_their_time_again() -> None:
@@ -124,7 +151,7 @@ def test_what_arrives_while_we_are_still_away_is_a_backlog_again() -> None:
         setup.pump.left()
         setup.fix("a", 110.0)
         await setup.settle()
-        setup.now_s += 2.0 * pump_module.SETTLE_S
+        setup.now_s += pump_module.CUT_OFF_S
         await setup.settle()
         assert steps == ["fed", "paused", "settled", "paused"]
         # each with all that it has saved up, before we know that we are back
@@ -148,7 +175,7 @@ def test_the_first_of_a_backlog_does_not_go_with_what_waited_for_too_long() -> N
         await setup.fly()
         setup.pump.left()
         setup.fix("b", 110.0)
-        setup.now_s += 2.0 * pump_module.SETTLE_S
+        setup.now_s += pump_module.CUT_OFF_S
         # we are back: this arrives before we know, at the moment when the other has waited for long enough
         setup.fix("a", 115.0)
         await setup.settle()
