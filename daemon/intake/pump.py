@@ -174,6 +174,10 @@ class Pump:
     def stalled(self) -> None:
         """We did not acknowledge for a while: the broker may have kept back what comes next."""
         self._stalled = True
+        if self._settle_from < inf and self._settle_until_s < inf:
+            # the rest of a backlog too
+            self._left_s = self._now()
+            self._settle_until_s = self._left_s + SETTLE_S
 
     def stop(self, *, finish: bool = True) -> None:
         """Let `run` return once everything that has arrived by now is in the pipeline.
@@ -273,7 +277,10 @@ class Pump:
     def _waits_until_s(self) -> float:
         """So long the oldest in the queue waits for senders that are not back yet."""
         intake = self.intake
-        until_s = min(self._settle_until_s, intake.oldest_s + CUT_OFF_S)
+        longest_s = intake.oldest_s + CUT_OFF_S
+        if self.is_late():
+            return longest_s
+        until_s = min(self._settle_until_s, longest_s)
         first_s = intake.arrived_s(self._left_item)
         if self._settle_until_s == inf and (first_s is None or self._now() - intake.newest_s > PAUSE_S):
             return until_s

@@ -119,6 +119,34 @@ def test_a_line_that_falls_silent_in_the_middle_of_a_backlog_is_cut_off() -> Non
     assert not setup.pipeline.drops
 
 
+def test_a_backlog_that_waits_for_our_disk_is_waited_for() -> None:
+    setup = Setup()
+
+    async def work() -> None:
+        await setup.fly()
+        setup.pump.left()
+        setup.now_s += 5.0
+        setup.pump.returned(5.0, kept=True)
+        for name in "abc":
+            for t in range(10, 15):
+                setup.fix(name, 100.0 + t)
+            # the broker sends no more before we acknowledge, and we do not before it is on disk
+            late = True
+            setup.pump.is_late = lambda: late
+            setup.now_s += 1.5 * pump_module.SETTLE_S
+            await setup.settle()
+            late = False
+            setup.pump.stalled()
+            await setup.settle()
+        assert len(setup.intake) == 15
+        setup.now_s += pump_module.SETTLE_S
+        await setup.settle()
+
+    in_loop(work)
+    assert setup.pipeline.samples["gps"] == 45
+    assert not setup.pipeline.drops
+
+
 def test_a_second_outage_while_senders_come_back_gives_them_their_time_again() -> None:
     setup = Setup()
 
