@@ -131,11 +131,10 @@ def test_a_backlog_that_waits_for_our_disk_is_waited_for() -> None:
             for t in range(10, 15):
                 setup.fix(name, 100.0 + t)
             # the broker sends no more before we acknowledge, and we do not before it is on disk
-            late = True
-            setup.pump.is_late = lambda: late
+            setup.pump.is_late = lambda: True
             setup.now_s += 1.5 * pump_module.SETTLE_S
             await setup.settle()
-            late = False
+            setup.pump.is_late = lambda: False
             setup.pump.stalled()
             await setup.settle()
         assert len(setup.intake) == 15
