@@ -201,12 +201,12 @@ def settle() -> int:
     return status_bytes("VmRSS")
 
 
-def status_bytes(field: str) -> int:
-    """A size from the kernel's status of this process: VmRSS, or its peak VmHWM."""
-    for line in Path("/proc/self/status").read_text().splitlines():
+def status_bytes(field: str, pid: int | str = "self") -> int:
+    """A size from the kernel's status of a process: VmRSS, of it RssAnon, or its peak VmHWM."""
+    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
         if line.startswith(field + ":"):
             return int(line.split()[1]) * 1024
-    raise OSError(f"no {field} in /proc/self/status")
+    raise OSError(f"no {field} in /proc/{pid}/status")
 
 
 if __name__ == "__main__":

@@ -19,6 +19,7 @@ from pathlib import Path
 from subprocess import run
 
 from watchkeeper.benchmarks import live
+from watchkeeper.benchmarks.conflict_run import status_bytes
 from watchkeeper.daemon.demo.broker import EmbeddedBroker, free_port
 
 SPEED = 4.0
@@ -70,7 +71,8 @@ def main(argv: Sequence[str]) -> int:
 
 def _parts() -> list[tuple[str, tuple[float, float]]]:
     """Resident and private MB after each part."""
-    look = 'print(*[l.split()[1] for l in open("/proc/self/status") if l.split(":")[0] in ("VmRSS", "RssAnon")])\n'
+    # our own way to look would bring half of the parts with it
+    look = f'print(*[l.split()[1] for l in open("/proc/self/status") if l.split(":")[0] in {FIELDS}])\n'
     program = "".join(f"{code}\n{look}" for code in PARTS.values())
     # the first time compiles, which is not what every other start costs
     for _ in range(2):
@@ -80,8 +82,7 @@ def _parts() -> list[tuple[str, tuple[float, float]]]:
 
 
 def _sizes(pid: int) -> tuple[float, float]:
-    lines = dict(line.split(":", 1) for line in Path(f"/proc/{pid}/status").read_text().splitlines())
-    resident, private = (int(lines[field].split()[0]) / 1024 for field in FIELDS)
+    resident, private = (status_bytes(field, pid) / 2**20 for field in FIELDS)
     return resident, private
 
 
@@ -100,6 +101,8 @@ async def _daemon(args: argparse.Namespace, source: str) -> tuple[tuple[float, f
         while load.returncode is None:
             await asyncio.sleep(LOOK_S)
             most = max(most, _sizes(pid))
+    if load.returncode:
+        raise RuntimeError(f"the fleet was not published: exit code {load.returncode}")
     return idle, most
 
 

@@ -44,6 +44,12 @@ class Setup:
         payload = {"t": t, "gps_x": 0, "gps_y": 0, "gps_z": 0}
         self.intake.put(f"telemetry/gps/{name}", json.dumps(payload).encode())
 
+    def saved(self, names: str, first: int, last: int) -> None:
+        """Each of these vehicles with all that it has saved up, one after the other; seconds of `fly`."""
+        for name in names:
+            for t in range(first, last):
+                self.fix(name, 100.0 + t)
+
     async def fly(self) -> None:
         """Ten seconds of three vehicles."""
         for t in range(10):

@@ -49,7 +49,8 @@ FEED_SAMPLES = 20_000
 OUTAGE_S = 3.0
 # After an outage: alarms wait this long for senders that come back later than others.
 SETTLE_S = 2.0
-# Cut off in the middle of a backlog, its rest is waited for so long: by then alarms need somebody to hear them.
+# Where the line breaks in the middle of a backlog, or waits for our disk, the rest is waited for; but no message waits
+# longer than this to be judged.
 CUT_OFF_S = 30.0
 # What was saved up during an outage ends now, give or take what clocks and lines differ by.
 PACE_S = 5.0
@@ -202,7 +203,7 @@ class Pump:
 
     def health(self) -> list[str]:
         """What is not judged yet, in words."""
-        if self.intake and self.intake.head >= self._settle_from and self._now() < self._settle_until_s:
+        if self.intake and self.intake.head >= self._settle_from and self._now() < self._waits_until_s():
             return [f"{len(self.intake)} messages wait for senders that come back after an outage"]
         return []
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pumping import CONFIG
 from waiting import PATIENCE_S
 
 from watchkeeper.config.loader import load
@@ -25,17 +26,6 @@ from watchkeeper.daemon.state.memory import Memory
 from watchkeeper.detectors.alarms.events import AlarmEvent
 
 pytestmark = pytest.mark.usefixtures("_compiled")
-
-CONFIG = load(
-    None,
-    env={},
-    overrides={
-        "fleet": {"max_vehicles": 100},
-        "time": {"lateness_s": 0.0, "idle_timeout_s": 2.0},
-        "detectors": {"conflict": {"max_pairs": 1000}, "silence": {"factor": 2.0}},
-        "diagnosis": {"enabled": False},
-    },
-)
 
 
 class Line:

@@ -100,15 +100,12 @@ def test_a_line_that_falls_silent_in_the_middle_of_a_backlog_is_cut_off() -> Non
         setup.pump.left()
         setup.now_s += 5.0
         # nobody has said yet that we are back, and then nothing comes any more
-        for name in "ab":
-            for t in range(10, 15):
-                setup.fix(name, 100.0 + t)
+        setup.saved("ab", 10, 15)
         await setup.settle()
         setup.now_s += 2.5 * pump_module.SETTLE_S
         await setup.settle()
         assert len(setup.intake) == 10
-        for t in range(10, 15):
-            setup.fix("c", 100.0 + t)
+        setup.saved("c", 10, 15)
         await setup.settle()
         setup.pump.returned(10.0, kept=True)
         setup.now_s += pump_module.SETTLE_S
@@ -128,12 +125,12 @@ def test_a_backlog_that_waits_for_our_disk_is_waited_for() -> None:
         setup.now_s += 5.0
         setup.pump.returned(5.0, kept=True)
         for name in "abc":
-            for t in range(10, 15):
-                setup.fix(name, 100.0 + t)
+            setup.saved(name, 10, 15)
             # the broker sends no more before we acknowledge, and we do not before it is on disk
             setup.pump.is_late = lambda: True
             setup.now_s += 1.5 * pump_module.SETTLE_S
             await setup.settle()
+            assert "wait for senders" in setup.pump.health()[0]
             setup.pump.is_late = lambda: False
             setup.pump.stalled()
             await setup.settle()
@@ -156,8 +153,7 @@ def test_a_second_outage_while_senders_come_back_gives_them_their_time_again() -
             setup.now_s += 3.0 * pump_module.SETTLE_S
             setup.pump.returned(3.0 * pump_module.SETTLE_S, kept=True)
             for name in "abc":
-                for t in range(first, last):
-                    setup.fix(name, 100.0 + t)
+                setup.saved(name, first, last)
                 await setup.settle()
         assert len(setup.intake) == 30
         setup.now_s += pump_module.SETTLE_S
@@ -182,9 +178,8 @@ def test_what_arrives_while_we_are_still_away_is_a_backlog_again() -> None:
         await setup.settle()
         assert steps == ["fed", "paused", "settled", "paused"]
         # each with all that it has saved up, before we know that we are back
-        for name in "cba":
-            for t in range(10 + (name == "a"), 25):
-                setup.fix(name, 100.0 + t)
+        setup.saved("cb", 10, 25)
+        setup.saved("a", 11, 25)
         await setup.settle()
         setup.pump.returned(15.0, kept=True)
         setup.now_s += pump_module.SETTLE_S
@@ -208,9 +203,7 @@ def test_the_first_of_a_backlog_does_not_go_with_what_waited_for_too_long() -> N
         await setup.settle()
         assert len(setup.intake) == 1
         setup.pump.returned(5.0, kept=True)
-        for name in "bc":
-            for t in range(11, 16):
-                setup.fix(name, 100.0 + t)
+        setup.saved("bc", 11, 16)
         setup.now_s += pump_module.SETTLE_S
         await setup.settle()
 
@@ -227,17 +220,15 @@ def test_cut_off_again_in_the_middle_of_a_backlog_its_rest_is_waited_for() -> No
         setup.pump.left()
         setup.now_s += 5.0
         setup.pump.returned(5.0, kept=True)
-        for t in range(10, 15):
-            setup.fix("a", 100.0 + t)
+        setup.saved("a", 10, 15)
         await setup.settle()
         setup.pump.left()
         setup.now_s += 2.5 * pump_module.SETTLE_S
         await setup.settle()
         assert len(setup.intake) == 5, "nobody else could come back meanwhile"
         # the rest comes before we know that we are back
-        for name in "cba":
-            for t in range(10 + 5 * (name == "a"), 20):
-                setup.fix(name, 100.0 + t)
+        setup.saved("cb", 10, 20)
+        setup.saved("a", 15, 20)
         await setup.settle()
         setup.pump.returned(5.0, kept=True)
         setup.now_s += pump_module.SETTLE_S

@@ -11,47 +11,36 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from river import anomaly, stats
 
-from watchkeeper.detectors.gps_imu.constants import (
-    FULL_SIGMA,
-    HEIGHT,
-    HIGH_QUANTILE,
-    HIGH_SIGMA,
-    READY,
-    SEED,
-    SPREAD_MIN,
-    TREES,
-    TREES_READY,
-    WINDOW,
-)
+from watchkeeper.detectors.gps_imu import constants as c
 from watchkeeper.detectors.gps_imu.model import half_space, psquare
 from watchkeeper.detectors.gps_imu.model.fleet import ResidualModel
 from watchkeeper.streams.batch import F8
 
 # neither in the order of the alphabet nor against it
 NAMES = ("speed", "jump", "turn", "drift", "noise")
-EPOCHS = 4 * WINDOW + 37
+EPOCHS = 4 * c.WINDOW + 37
 
 
-def rivers(names: tuple[str, ...] = NAMES, trees: int = TREES, height: int = HEIGHT, window: int = WINDOW) -> Any:
+def rivers(names: tuple[str, ...] = NAMES, trees: int = c.TREES, height: int = c.HEIGHT, window: int = c.WINDOW) -> Any:
     limits = dict.fromkeys(names, (0.0, 1.0))
-    return anomaly.HalfSpaceTrees(n_trees=trees, height=height, window_size=window, limits=limits, seed=SEED)
+    return anomaly.HalfSpaceTrees(n_trees=trees, height=height, window_size=window, limits=limits, seed=c.SEED)
 
 
 def rivers_judge() -> Callable[[F8, bool], float]:
     """The model as it was when river did the work."""
-    trees, middle, high = rivers(), stats.Quantile(0.5), stats.Quantile(HIGH_QUANTILE)
+    trees, middle, high = rivers(), stats.Quantile(0.5), stats.Quantile(c.HIGH_QUANTILE)
     learned = 0
 
     def judge(sigmas: F8, learn: bool) -> float:
         nonlocal learned
-        features = {name: min(1.0, s / FULL_SIGMA) for name, s in zip(NAMES, sigmas.tolist(), strict=True)}
-        raw = trees.score_one(features) if learned >= TREES_READY else 0.0
+        features = {name: min(1.0, s / c.FULL_SIGMA) for name, s in zip(NAMES, sigmas.tolist(), strict=True)}
+        raw = trees.score_one(features) if learned >= c.TREES_READY else 0.0
         unusual = 0.0
-        if learned >= READY:
+        if learned >= c.READY:
             low, top = middle.get(), high.get()
-            unusual = max(0.0, HIGH_SIGMA * (raw - low) / max(top - low, SPREAD_MIN))
+            unusual = max(0.0, c.HIGH_SIGMA * (raw - low) / max(top - low, c.SPREAD_MIN))
         if learn:
-            if learned >= TREES_READY:
+            if learned >= c.TREES_READY:
                 middle.update(raw)
                 high.update(raw)
             trees.learn_one(features)
@@ -70,9 +59,9 @@ def epochs(seed: int = 5) -> tuple[F8, np.ndarray]:
     return sigmas, rng.random(EPOCHS) < 0.8
 
 
-@pytest.mark.parametrize(("trees", "height"), [(1, 1), (3, 4), (TREES, HEIGHT)])
+@pytest.mark.parametrize(("trees", "height"), [(1, 1), (3, 4), (c.TREES, c.HEIGHT)])
 def test_the_trees_cut_where_river_s_do(trees: int, height: int) -> None:
-    on, at = half_space.grow(NAMES, trees, height, SEED)
+    on, at = half_space.grow(NAMES, trees, height, c.SEED)
     other = rivers(trees=trees, height=height)
     other.learn_one(dict.fromkeys(NAMES, 0.5))
     nodes = [node for tree in other.trees for node in tree.iter_dfs()]
@@ -83,7 +72,7 @@ def test_the_trees_cut_where_river_s_do(trees: int, height: int) -> None:
 @settings(deadline=None, max_examples=30)
 @given(st.integers(0, 2**32), st.integers(1, 5), st.integers(1, 6), st.integers(2, 40))
 def test_points_score_as_with_river(seed: int, trees: int, height: int, window: int) -> None:
-    on, at = half_space.grow(NAMES, trees, height, SEED)
+    on, at = half_space.grow(NAMES, trees, height, c.SEED)
     masses = np.zeros((len(on), 2), np.int64)
     other = rivers(trees=trees, height=height, window=window)
     rng = np.random.default_rng(seed)
@@ -101,7 +90,7 @@ def test_points_score_as_with_river(seed: int, trees: int, height: int, window: 
 
 @settings(deadline=None, max_examples=100)
 @given(
-    st.sampled_from([0.01, 0.5, 0.9, HIGH_QUANTILE]),
+    st.sampled_from([0.01, 0.5, 0.9, c.HIGH_QUANTILE]),
     st.lists(st.floats(-1e6, 1e6) | st.sampled_from([0.0, 1.0, 0.5]), min_size=6, max_size=200),
 )
 def test_a_running_quantile_is_river_s(quantile: float, values: list[float]) -> None:
