@@ -34,6 +34,7 @@ from watchkeeper.detectors.engine.senders.line import (
     DOUBT_N,
     HELD,
     LATE,
+    NEARER,
     REFUSED,
     RESUME,
     REVIEW,
@@ -147,8 +148,8 @@ class EventClock:
                 i += 1
             elif why == REVIEW:
                 self._table.note(self._rules)
-            elif why == RESUME:
-                self._resume(i, float(verdict.t[i]), names[who[i]], verdict, drop)
+            elif why in (RESUME, NEARER):
+                self._resume(i, float(verdict.t[i]), names[who[i]], verdict, drop, decided=why == RESUME)
         verdict.shifted = bool(self._table.now["off"]) and bool((verdict.t != t).any())
         return verdict
 
@@ -166,6 +167,8 @@ class EventClock:
         verdict.codes[i] = HELD
         join_run(record, sample.t, now)
         self.held.append(sample)
+        oldest_t = now["held_t"] if len(self.held) > 1 else np.inf
+        now["held_t"] = min(oldest_t, sample.t) if sample.t > now["t"] else oldest_t
         if len(self.held) > HELD_MAX:
             self._drop(self.held.pop(0), drop)
         # another gap, and nobody has contradicted those before it
@@ -218,39 +221,57 @@ class EventClock:
         self.held = []
         self._jump(held, move=move)
 
-    def _resume(self, i: int, t: float, name: str, verdict: Verdict, drop: Callable[[Kind, str], None]) -> None:
-        """A sample on the line has arrived: what is held was no jump, unless time has got as far as that with it."""
+    def _resume(
+        self, i: int, t: float, name: str, verdict: Verdict, drop: Callable[[Kind, str], None], *, decided: bool
+    ) -> None:
+        """A sample on the line has arrived: what is held was no jump, unless time has got as far as that with it.
+
+        If that is not decided, only what time has got as far as is let in.
+        """
         now = self._table.now
         # what is within reach from here would have been taken had it come after this one
         last_t = t + max(self._rules.tolerance_s, float(now["reach_s"]))
         let_in = [held for held in self.held if now["t"] < held.t <= last_t]
         rest = [held for held in self.held if not now["t"] < held.t <= last_t]
         self._doubt_lone(name)
-        # one sender against another, or against one that comes back: nothing of the other is given up yet
-        if not now["confirmed"]:
-            others = {held.name for held in rest} - {name}
-        else:
-            others = {self._table.name_of(int(now["doubt"]) - 1)} - {name} if now["doubt"] else set()
+        # one sender against another, or against those that come back: nothing of the other is given up yet
+        others = {held.name for held in rest}
+        if decided:
+            others = (self._with_lone(rest) if now["confirmed"] else others) - {name}
         undecided = [held for held in rest if held.name in others]
         self.held = [held for held in rest if held.name not in others]
         self.give_up(drop)
         self._let_in(i, let_in, verdict, move=False)
         self.held, now["resumed"] = undecided, True
-        # those of whom nothing is held any more have no part in a jump
-        self._table.leave_run({held.name for held in let_in} - others)
+        now["held_t"] = min((held.t for held in undecided if held.t > now["t"]), default=np.inf)
+        if decided and now["confirmed"]:
+            new_run(now)
+        else:
+            # those of whom nothing is held any more have no part in a jump
+            self._table.leave_run({held.name for held in let_in} - others)
 
     def _doubt_lone(self, name: str) -> None:
         """Somebody is back: was one sender heard alone meanwhile, off the line from its first sample on?"""
-        now, first, last = self._table.now, self.held[0], self.held[-1]
+        now, first = self._table.now, self.held[0]
         number = self._table.number(first.name)
-        if number < 0 or now["doubt"] or first.name == name or {held.name for held in self.held} != {first.name}:
+        if number < 0 or now["doubt"] or name in {held.name for held in self.held}:
             return
         record = self._table.senders[number]
         trusted = record["n"] > PROVEN and not record["named"] and not record["unsteady"]
-        # nobody else was heard since, and it goes on at its own pace
-        alone = now["row"] >= len(self.held) and now["run_smooth"] and now["active"] > 2 and first.t > now["t"]
-        if trusted and alone and last.t - first.t >= max(ALONE_LEAST_S, ALONE_REPORTS * float(now["every_s"])):
-            now["doubt"], now["doubt_n"], now["doubt_t"] = number + 1, DOUBT_N, last.t
+        last_t = max(held.t for held in self.held if held.name == first.name)
+        # nobody else was heard since but those who agree, and it goes on at its own pace
+        agree = all(first.t <= held.t <= last_t + self._rules.tolerance_s for held in self.held)
+        alone = agree and now["row"] >= len(self.held) and now["run_smooth"] and now["active"] > 2
+        long_s = max(ALONE_LEAST_S, ALONE_REPORTS * float(now["every_s"]))
+        if trusted and alone and first.t > now["t"] and last_t - first.t >= long_s:
+            now["doubt"], now["doubt_n"], now["doubt_t"] = number + 1, DOUBT_N, last_t
+
+    def _with_lone(self, held: list[HeldSample]) -> set[str]:
+        """The sender that was heard alone, while others may be behind it, and those who agree with it."""
+        now = self._table.now
+        newest_t = {sample.name: sample.t for sample in held}
+        lone_t = newest_t.get(self._table.name_of(int(now["doubt"]) - 1), np.inf) if now["doubt"] else np.inf
+        return {name for name, t in newest_t.items() if abs(t - lone_t) <= DEEP_S}
 
     def _jumped(self, agree: Bool) -> bool:
         """Whether the senders that agree have the new time: they are most of all, or nobody else speaks."""
@@ -299,10 +320,9 @@ class EventClock:
                 via = int(sender["via"]) - 1
                 voter = -1 - via if now["gateways_vote"] and via >= 0 else number + 1
                 now["leader"], now["leader_voter"], now["leader_t"], now["compared"] = number + 1, voter, sample.t, 0
-        if move or now["confirmed"]:
-            new_run(now)
         if not move:
             return
+        new_run(now)
         # as far as two have got, where there are two
         now["t"] = max(now["t"], sorted(newest_t.values())[-2:][0])
         now["leader"], now["leader_voter"], now["leader_t"] = 0, 0, -np.inf

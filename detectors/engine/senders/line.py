@@ -42,9 +42,9 @@ from watchkeeper.detectors.engine.senders.strays import STEADY, STEPS, leaps, re
 from watchkeeper.streams.kernels import njit
 
 ACCEPT, LATE, HELD, REFUSED = 0, 1, 2, 3
-# Why the kernel stopped: at the end of the batch, at a sample that may be of another time, at a review with news, or at
-# the first sample on the line after held ones.
-DONE, STRAY, REVIEW, RESUME = 0, 1, 2, 3
+# Why the kernel stopped: at the end of the batch, at a sample that may be of another time, at a review with news, at
+# the first sample on the line after held ones, or at one from which some of these are within reach.
+DONE, STRAY, REVIEW, RESUME, NEARER = 0, 1, 2, 3, 4
 # A lag is remembered for about this long, so that waiting for a backlog does not end between two of its bursts.
 LAG_S = 30.0
 # The newest time, which one sender has shown alone, is compared with the next samples of two others. How often that
@@ -98,6 +98,8 @@ def admit(
             # what several show together is not given up for fewer
             if now.line_senders >= now.run_senders or not now.confirmed:
                 return i, RESUME
+            if now.held_t <= x + max(rules.tolerance_s, now.reach_s):
+                return i, NEARER
         now.resumed = False
         now.row_usual = max(now.row, ROW_FADE * now.row_usual)
         now.row = 0

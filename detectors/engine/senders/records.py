@@ -164,6 +164,8 @@ class Now:
     row_usual: float
     held: int
     """Samples held at present."""
+    held_t: float = np.inf
+    """The oldest of those that are ahead of the fleet."""
     resumed: bool
     """Whether those that the next sample on the line decides about have been decided."""
 

@@ -234,6 +234,29 @@ def test_what_was_said_while_all_others_were_silent_is_taken_once_they_are_back(
     assert run.resets == []
 
 
+@pytest.mark.parametrize("silent_s", range(4, 10))
+@pytest.mark.parametrize("joined_s", [1, 2, 3])
+@pytest.mark.parametrize("back", ["c", "cd", "dc"])
+def test_one_who_joins_a_lone_sender_takes_nothing_from_it(silent_s, joined_s, back):
+    """Of four the last two are cut off, the second says nothing for some other reason and speaks before they are back.
+
+    What was said meanwhile by the first and the second is taken, and their clocks are not blamed.
+    """
+    times = [(1e6 + t + 0.01 * k, name) for t in range(20) for k, name in enumerate("abcd")]
+    alone = range(20, 20 + silent_s)
+    for t in alone:
+        times += [(1e6 + t, "a")] + ([(1e6 + t + 0.01, "b")] if t >= 20 + silent_s - joined_s else [])
+    for name in back:
+        times += [(1e6 + t + 0.02, name) for t in alone]
+    times += [(1e6 + t + 0.01 * k, name) for t in range(20 + silent_s, 60) for k, name in enumerate("abcd")]
+    run = Run().feed([t for t, _ in times], [name for _, name in times])
+    mine = [t for t, name in times if name in "ab"]
+    taken = {t for (t, _), code in zip(times, run.codes, strict=True) if code == ACCEPT} | {t for _, t in run.released}
+    assert taken.issuperset(mine)
+    assert {note.name for note in run.notes()}.isdisjoint("ab")
+    assert run.resets == []
+
+
 def test_one_that_is_back_first_after_a_gap_loses_nothing_to_the_next():
     """All three are cut off; what they said meanwhile is lost for one, the other sends it when it is back."""
     times = [(1e6 + t + 0.01 * k, name) for t in range(20) for k, name in enumerate("abc")]
