@@ -155,6 +155,7 @@ class App:
         self._warm, self._warming = False, WARMING
         self._alarm_topics = tuple(f"{config.topics.output}/{place}/" for place in ("alarm", INCIDENT))
         self._stopping = asyncio.Event()
+        self._said_goodbye = False
         self.metrics.parts += self._parts()
 
     def _parts(self) -> list[Collect]:
@@ -318,6 +319,9 @@ class App:
             self.intake.put(topic, payload)
 
     def _connected(self) -> None:
+        if self._said_goodbye:
+            # the line broke before the broker had confirmed it: "offline" goes out again, and nothing after it
+            return
         self.pump.online(not self.transport.deaf)
         self.memory.connected(session_kept=self.transport.session_kept)
         self.hearing.connected()
@@ -443,6 +447,7 @@ class App:
                 await self.memory.stop(pump)
                 await self.router.flush()
                 await self.memory.save()
+                self._said_goodbye = True
                 await say_goodbye(self.transport, self.config.topics.output, self.version)
         except TimeoutError:
             log.warning("stopped before everything was delivered", extra=kv(waiting=self._waiting()))

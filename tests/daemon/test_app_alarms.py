@@ -73,6 +73,24 @@ def test_status_is_online_then_offline_and_retained(
     assert wait_for(listen(broker.port).status)["state"] == "offline"
 
 
+def test_a_daemon_that_has_said_goodbye_says_nothing_more(
+    broker: Any, listener: Any, listen: Any, configure: Any, start: Any, monkeypatch: Any, wait_for: Any
+) -> None:
+    """The connection breaks before the broker has confirmed the goodbye, and is there again at once."""
+    app = start(configure(broker.url))
+    wait_for(listener.status)
+
+    async def publish(transport: Transport, topic: str, payload: bytes, **how: Any) -> bool:
+        done = transport.post(topic, payload, **how)
+        transport.renew()
+        return await done
+
+    monkeypatch.setattr(Transport, "publish", publish)
+    app.stop()
+    assert app.app.transport.reconnects == 1
+    assert listen(broker.port).status()["state"] == "offline"
+
+
 def test_bad_input_is_shown_on_the_dead_letter_topic_and_good_input_goes_on(
     broker: Any, listener: Any, configure: Any, start: Any, wait_for: Any
 ) -> None:
