@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 ARGS ?=
 
-.PHONY: demo test chaos check check-page coverage bench bench-check data proofs fuzz reproduce docs dashboards lock notebook clean
+.PHONY: demo test chaos mutants check check-page coverage bench bench-check data proofs fuzz reproduce docs dashboards lock notebook clean
 
 demo: $(VENV)/runs ## broker, simulator, daemon and live alarms: make demo ARGS="--seconds 60"
 	$(BIN)/watchkeeper demo $(ARGS)
@@ -55,6 +55,9 @@ coverage: $(VENV)/ready ## which lines of the kernels the tests run, measured wi
 fuzz: $(VENV)/ready ## hostile files, payloads and configurations, then extreme telemetry: make fuzz ARGS="--count 1000 --only ulog"
 	$(BIN)/python -m tools.fuzz $(ARGS)
 	$(BIN)/python -m tools.fuzz.telemetry
+
+mutants: $(VENV)/ready ## small changes to the source, one at a time, that tests should notice: make mutants ARGS="--each 0 debounce"
+	$(BIN)/python -m tools.mutants $(ARGS)
 
 bench: $(VENV)/ready ## make bench ARGS=replay
 	$(BIN)/watchkeeper bench $(ARGS)

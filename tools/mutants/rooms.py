@@ -1,0 +1,42 @@
+"""What is mutated, and the tests that should notice: those of the module's own room, and fast ones."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Room:
+    """Modules below the root of the project, and tests below `tests/`."""
+
+    modules: tuple[str, ...]
+    tests: tuple[str, ...]
+
+
+ROOMS = {
+    "debounce": Room(("detectors/alarms/debounce.py",), ("detectors/alarms",)),
+    "cpa": Room(
+        ("detectors/kernels/approach.py",),
+        ("detectors/kernels/test_pairs.py", "detectors/kernels/test_approach_latitudes.py", "detectors/conflict"),
+    ),
+    "residual": Room(("detectors/gps_imu/fix.py",), ("detectors/gps_imu",)),
+    "metrics": Room(
+        ("evaluation/conflicts/metrics.py", "evaluation/conflicts/series.py", "evaluation/conflicts/episode.py"),
+        ("evaluation/conflicts",),
+    ),
+    "codec": Room(("streams/codec/decode.py", "streams/codec/encode.py"), ("streams/codec",)),
+    "eventtime": Room(
+        (
+            "detectors/engine/eventtime.py",
+            "detectors/engine/senders/line.py",
+            "detectors/engine/senders/majority.py",
+            "detectors/engine/senders/strays.py",
+            "detectors/engine/senders/table.py",
+        ),
+        ("detectors/engine/test_eventtime.py", "detectors/clock"),
+    ),
+    "journal": Room(
+        ("daemon/outputs/journal.py", "daemon/outputs/journal_file.py", "daemon/outputs/journal_past.py"),
+        ("daemon/outputs/test_journal.py", "daemon/outputs/test_journal_disk.py"),
+    ),
+}
