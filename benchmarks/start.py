@@ -21,9 +21,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
-from watchkeeper.streams.logs.wklog import LogWriter
-from watchkeeper.streams.simulate import simulate
-
 LOGS = {"one drone": ("drones", 1), "ten aircraft": ("random", 10)}
 SECONDS = 30.0
 RUN = "import sys; from watchkeeper.daemon.cli import main; sys.exit(main(sys.argv[1:]))"
@@ -48,11 +45,11 @@ def main(argv: Sequence[str]) -> int:
         sources["other"] = args.compare_with.resolve()
     print(f"{os.cpu_count()} cores, load before {os.getloadavg()[0]:.2f}, {args.rounds} rounds: median, least and most")
     with tempfile.TemporaryDirectory() as folder:
-        logs = {title: _log(Path(folder) / f"{scenario}.wklog", scenario, n) for title, (scenario, n) in LOGS.items()}
+        logs = {name: _logs(source, Path(folder), name) for name, source in sources.items()}
         found: dict[tuple[str, str], list[float]] = {}
         for number in range(args.rounds):
             for name, source in sources.items():
-                for title, log in logs.items():
+                for title, log in logs[name].items():
                     cache = Path(folder) / f"{name} {title} {number}"
                     for order in ("first", "second"):
                         start = _start(source, cache, RUN, "replay", str(log), "--alarms", "/dev/null")
@@ -62,11 +59,14 @@ def main(argv: Sequence[str]) -> int:
     return 0
 
 
-def _log(path: Path, scenario: str, vehicles: int) -> Path:
-    with LogWriter(path) as writer:
-        for batch in simulate(scenario, seconds=SECONDS, vehicles=vehicles).batches():
-            writer.write(batch)
-    return path
+def _logs(source: Path, folder: Path, name: str) -> dict[str, Path]:
+    """The same flights for each source folder, in the format that it knows."""
+    logs = {}
+    for title, (scenario, vehicles) in LOGS.items():
+        logs[title] = folder / f"{name} {scenario}.wklog"
+        words = (scenario, "--vehicles", str(vehicles), "--seconds", str(SECONDS), "--out", str(logs[title]))
+        _start(source, folder / f"{name} simulate", RUN, "simulate", *words)
+    return logs
 
 
 def _start(source: Path, cache: Path, program: str, *words: str) -> Start:

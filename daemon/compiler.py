@@ -12,6 +12,7 @@ elsewhere when they are called.
 from __future__ import annotations
 
 import gc
+import os
 import signal
 import sys
 from collections.abc import Iterable, Iterator, Sequence
@@ -77,7 +78,11 @@ class _Progress(event.Listener):
         """One is done."""
         dispatcher = event.data["dispatcher"]
         if isinstance(dispatcher._cache, KernelCache):
-            print(dispatcher.py_func.__name__, flush=True)
+            try:
+                print(dispatcher.py_func.__name__, flush=True)
+            except BrokenPipeError:
+                # nobody waits for the rest: the process that asked is gone
+                os._exit(1)
 
 
 # -- Numba's habits ---------------------------------------------------------------------------------------------
