@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from second.geometry import State, drift_deg, tcpa_dcpa, vertically_apart
 from second.log import Log
@@ -14,10 +14,9 @@ class Alert:
 
     step: int
     name: str
+    intruder: str
     tcpa_s: float
     dcpa_nm: float
-    # Distance of closest approach with the same intruder, had the command been carried out at once.
-    commanded_dcpa_nm: float
 
 
 def above_threshold(command: tuple[float, float], log: Log) -> bool:
@@ -36,18 +35,18 @@ def navigates(log: Log, name: str, state: State, turn_deg: float) -> bool:
     return before_deg - after_deg > log.settings.navigation_deg
 
 
-def worst_intruder(log: Log, name: str, states: dict[str, State]) -> tuple[float, float, State] | None:
-    """TCPA (s), DCPA (NM) and state of the aircraft with the smallest DCPA; the first by name wins a tie."""
+def worst_intruder(log: Log, name: str, states: dict[str, State]) -> tuple[float, float, str] | None:
+    """TCPA (s), DCPA (NM) and name of the aircraft with the smallest DCPA; the first by name wins a tie."""
     settings = log.settings
-    worst: tuple[float, float, State] | None = None
+    worst: tuple[float, float, str] | None = None
     for other_name, other in states.items():
         if other_name == name:
             continue
         if "threat" in settings.vertical_for and vertically_apart(states[name], other, settings.vertical_ft):
             continue
-        tcpa_s, dcpa_nm = tcpa_dcpa(states[name], other, settings.horizon_s, settings.earth_radius_km)
+        tcpa_s, dcpa_nm = tcpa_dcpa(states[name], other, settings.horizon_s, settings.plane_radius_km)
         if worst is None or dcpa_nm < worst[1]:
-            worst = (tcpa_s, dcpa_nm, other)
+            worst = (tcpa_s, dcpa_nm, other_name)
     return worst
 
 
@@ -60,17 +59,38 @@ def counted_alerts(log: Log) -> list[Alert]:
         for name, command in log.commands(t).items():
             if name not in states or not above_threshold(command, log):
                 continue
-            own = states[name]
-            if navigates(log, name, own, command[0]):
+            if navigates(log, name, states[name], command[0]):
                 continue
             worst = worst_intruder(log, name, states)
             if worst is None or worst[1] > max(settings.separation_nm, settings.threat_nm):
                 continue
             tcpa_s, dcpa_nm, intruder = worst
-            turned = replace(own, heading_deg=own.heading_deg + command[0], speed_kt=own.speed_kt + command[1])
-            _, commanded = tcpa_dcpa(turned, intruder, settings.horizon_s, settings.earth_radius_km)
-            counted.append(Alert(t, name, tcpa_s, dcpa_nm, commanded))
+            counted.append(Alert(t, name, intruder, tcpa_s, dcpa_nm))
     return counted
+
+
+def causes(log: Log, counted: list[Alert]) -> dict[int, Alert]:
+    """By step, the command that counts as its cause: the first in the order in which the step has them."""
+    found: dict[int, Alert] = {}
+    for t in range(log.steps):
+        mine = {alert.name: alert for alert in counted if alert.step == t}
+        order = [name for name in (log.trajectory.get("actions") or [])[t] if name in mine] if mine else []
+        if order:
+            found[t] = mine[order[0]]
+    return found
+
+
+def escapes(log: Log, alert: Alert) -> bool:
+    """Whether the closest approach to the same intruder is wider by more than the limit one step later."""
+    if alert.step + 1 >= log.steps:
+        return False
+    states = log.states(alert.step + 1)
+    if alert.name not in states or alert.intruder not in states:
+        return False
+    settings = log.settings
+    own, other = states[alert.name], states[alert.intruder]
+    _, later_nm = tcpa_dcpa(own, other, settings.horizon_s, settings.plane_radius_km)
+    return later_nm - alert.dcpa_nm > settings.escape_nm
 
 
 def alert_steps(log: Log, counted: list[Alert]) -> list[bool]:

@@ -9,6 +9,8 @@ import math
 from dataclasses import dataclass
 
 KM_PER_NM = 1.852
+WGS84_A_KM = 6378.137
+WGS84_E2 = (2.0 - 1.0 / 298.257223563) / 298.257223563
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,12 +49,21 @@ def drift_deg(heading_deg: float, lat: float, lon: float, waypoint: tuple[float,
     return abs(wrapped_deg(bearing_deg(lat, lon, *waypoint) - heading_deg))
 
 
-def tcpa_dcpa(own: State, other: State, horizon_s: float, radius_km: float) -> tuple[float, float]:
-    """Time (s) of the closest approach, clamped to [0, horizon], and the distance (NM) at that time."""
+def radii_km(lat_rad: float) -> tuple[float, float]:
+    """The Earth's radii of curvature on WGS 84: along the meridian, and across it."""
+    bent = 1.0 - WGS84_E2 * math.sin(lat_rad) ** 2
+    return WGS84_A_KM * (1.0 - WGS84_E2) / bent**1.5, WGS84_A_KM / math.sqrt(bent)
+
+
+def tcpa_dcpa(own: State, other: State, horizon_s: float, radius_km: float | None) -> tuple[float, float]:
+    """Time (s) of the closest approach, clamped to [0, horizon], and the distance (NM) at that time.
+
+    The Earth is a sphere with this radius or, with None, the ellipsoid of WGS 84.
+    """
     middle = math.radians((own.lat + other.lat) / 2.0)
-    nm_per_rad = radius_km / KM_PER_NM
-    east = nm_per_rad * math.radians(wrapped_deg(other.lon - own.lon)) * math.cos(middle)
-    north = nm_per_rad * math.radians(other.lat - own.lat)
+    north_km, east_km = radii_km(middle) if radius_km is None else (radius_km, radius_km)
+    east = east_km / KM_PER_NM * math.radians(wrapped_deg(other.lon - own.lon)) * math.cos(middle)
+    north = north_km / KM_PER_NM * math.radians(other.lat - own.lat)
     # NM per second
     v_east = (_east_kt(other) - _east_kt(own)) / 3600.0
     v_north = (_north_kt(other) - _north_kt(own)) / 3600.0

@@ -39,6 +39,8 @@ class Log:
         return int(self.settings.steps_of(seconds / self.step_s))
 
     def flight_time_s(self) -> float:
+        if not self.timestamps and self.settings.time_without_timestamps == "steps":
+            return (self.steps - 1) * self.step_s
         return self.timestamps[-1] - self.timestamps[0] if len(self.timestamps) > 1 else 0.0
 
     def states(self, t: int) -> dict[str, State]:

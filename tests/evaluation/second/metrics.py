@@ -1,15 +1,15 @@
 """All metrics of one episode under their documented names, and nine more.
 
 `num_lead_times`, `alerts_per_min_from_steps` and `alert_onsets_per_min` are decisions on top of the document. Six names
-of the public code are not defined in the document. They are defined here as their names say:
+of the public code are not defined in the document. They are what that code computes:
 
-tn_pct                  `tn` in percent of all steps
-unwanted_interventions  steps with an intervention and without a conflict, alert or not
-excess_alert_time_s     time in alert outside of conflicts: steps with `a` and without `g`, in seconds
-avg_alert_dcpa_nm       mean, over the commands that count as alerts (before debounce), of the DCPA of the intruder
-                        with the smallest DCPA; NaN without any
-avg_alert_tcpa_s        mean of the TCPA of the same intruders; NaN without any
-escape_improve_hits     how many of these commands, carried out at once, give a larger DCPA to that intruder
+tn_pct                  `tn` as a share of all steps
+unwanted_interventions  alert windows that match no conflict
+excess_alert_time_s     their length together, margins included
+avg_alert_dcpa_nm       mean, over the steps in alert that have a cause, of the DCPA of its intruder; 0 without any. The
+                        cause of a step is the first of its commands that counts as an alert
+avg_alert_tcpa_s        mean of the TCPA of the same intruders; 0 without any
+escape_improve_hits     causes after which, one step later, the DCPA to the intruder is wider by more than 0.3 NM
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import math
 from typing import Any
 
 from second.actions import intervention_steps, oscillation_rate
-from second.alerts import Alert, alert_steps, counted_alerts
+from second.alerts import Alert, alert_steps, causes, counted_alerts, escapes
 from second.log import Log
 from second.paths import path_metrics
 from second.reward import reward_total
@@ -39,7 +39,7 @@ def metrics(trajectory: dict[str, Any], **settings: Any) -> dict[str, float]:
         **_alert_quality(log, a),
         **path_metrics(log),
         **_behaviour(log, g, a),
-        **_alert_geometry(counted),
+        **_alert_geometry(log, a, counted),
         "reward_total": reward_total(log),
     }
 
@@ -56,6 +56,7 @@ def _detection(log: Log, g: list[bool], a: list[bool]) -> dict[str, float]:
     fn = len(truth) - tp
     tn = sum(not conflict and not alert for conflict, alert in zip(g, a, strict=True))
     precision, recall = tp / max(1, tp + fp), tp / max(1, tp + fn)
+    excess_steps = sum(end - start for j, (start, end) in enumerate(alerts) if j not in {used for _, used in pairs})
     lead_times_s = [(truth[i][0] - alerts[j][0]) * log.step_s for i, j in pairs]
     unresolved = sum(failed_resolution(log, truth[i]) for i, _ in pairs)
     lost = sum(lost_separation(log, truth[i]) for i, _ in pairs)
@@ -64,12 +65,14 @@ def _detection(log: Log, g: list[bool], a: list[bool]) -> dict[str, float]:
         "fp": fp,
         "fn": fn,
         "tn": tn,
-        "tn_pct": 100.0 * tn / log.steps,
+        "tn_pct": tn / log.steps,
         "precision": precision,
         "recall": recall,
         "f1_score": 2.0 * precision * recall / max(1e-9, precision + recall),
         "ghost_conflict": fp / max(1, fp + tn),
         "missed_conflict": fn / max(1, fn + tp),
+        "unwanted_interventions": fp,
+        "excess_alert_time_s": excess_steps * log.step_s,
         "avg_lead_time_s": sum(lead_times_s) / len(lead_times_s) if lead_times_s else 0.0,
         "num_lead_times": len(lead_times_s),
         "resolution_fail_rate": unresolved / tp if tp else math.nan,
@@ -79,7 +82,7 @@ def _detection(log: Log, g: list[bool], a: list[bool]) -> dict[str, float]:
 
 def _safety(log: Log, g: list[bool]) -> dict[str, float]:
     losses = runs(loss_steps(log))
-    least_nm = least_separation_nm(log, 0, log.steps)
+    least_nm = least_separation_nm(log, 0, log.steps, level=False)
     return {
         "min_separation_nm": least_nm if math.isfinite(least_nm) else math.nan,
         "num_los_events": len(losses),
@@ -89,13 +92,13 @@ def _safety(log: Log, g: list[bool]) -> dict[str, float]:
 
 
 def _alert_quality(log: Log, a: list[bool]) -> dict[str, float]:
-    minutes = max(1.0, log.flight_time_s() / 60.0)
+    minutes = log.flight_time_s() / 60.0
     alert_time_s = sum(a) * log.step_s
     return {
         "alert_duty_cycle": sum(a) / len(a),
-        "alerts_per_min": alert_time_s / minutes,
+        "alerts_per_min": alert_time_s / max(1.0, minutes),
         "alerts_per_min_from_steps": sum(a) * 60.0 / log.step_s,
-        "alert_onsets_per_min": len(runs(a)) / minutes,
+        "alert_onsets_per_min": len(runs(a)) / minutes if minutes > 0.0 else math.nan,
         "total_alert_time_s": alert_time_s,
     }
 
@@ -108,16 +111,16 @@ def _behaviour(log: Log, g: list[bool], a: list[bool]) -> dict[str, float]:
         "num_interventions": len(acted),
         "num_interventions_matched": sum(g[t] and a[t] for t in acted),
         "num_interventions_false": sum(not (g[t] and a[t]) for t in acted),
-        "unwanted_interventions": sum(not g[t] for t in acted),
-        "excess_alert_time_s": sum(a[t] and not g[t] for t in range(log.steps)) * log.step_s,
         "oscillation_rate": oscillation_rate(log),
     }
 
 
-def _alert_geometry(counted: list[Alert]) -> dict[str, float]:
-    n = len(counted)
+def _alert_geometry(log: Log, a: list[bool], counted: list[Alert]) -> dict[str, float]:
+    by_step = causes(log, counted)
+    shown = [alert for t, alert in by_step.items() if a[t]]
+    n = max(1, len(shown))
     return {
-        "avg_alert_dcpa_nm": math.fsum(alert.dcpa_nm for alert in counted) / n if n else math.nan,
-        "avg_alert_tcpa_s": math.fsum(alert.tcpa_s for alert in counted) / n if n else math.nan,
-        "escape_improve_hits": sum(alert.commanded_dcpa_nm > alert.dcpa_nm for alert in counted),
+        "avg_alert_dcpa_nm": math.fsum(alert.dcpa_nm for alert in shown) / n,
+        "avg_alert_tcpa_s": math.fsum(alert.tcpa_s for alert in shown) / n,
+        "escape_improve_hits": sum(escapes(log, alert) for alert in by_step.values()),
     }

@@ -19,11 +19,12 @@ def length_nm(log: Log, name: str) -> float:
 
 
 def arrived(log: Log, name: str) -> bool:
-    """By the completion column, else by the status at the last step, else by the distance of the last position."""
+    """By the completion column, else by the last recorded status, else by the distance of the last position."""
     completion = (log.trajectory.get("csv_waypoint_completion") or {}).get(name)
     if completion is not None and completion > 0:
         return True
-    if log.status(name).get(log.steps - 1, False):
+    status = log.status(name)
+    if status and status[max(status)]:
         return True
     last_step = max(t for t in range(log.steps) if name in log.positions[t])
     return log.near_waypoint(name, last_step)

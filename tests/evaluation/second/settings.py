@@ -1,6 +1,6 @@
 """Every threshold of the second implementation, with the default of the specification; units are in the names.
 
-The last four are choices where the specification leaves room; the list is in the docstring of the package.
+The last five are choices where the specification leaves room; the list is in the docstring of the package.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ class Settings:
     # A turn that brings the nose nearer to the waypoint by more than this is navigation.
     navigation_deg: float = 1.0
     threat_nm: float = 6.0
+    # A command after which the closest approach is wider by more than this was an escape.
+    escape_nm: float = 0.3
     # None: from the timestamps, and 10 s without them.
     step_s: float | None = None
     debounce_n: int = 2
@@ -39,7 +41,10 @@ class Settings:
     full_heading_deg: float = 18.0
     full_speed_kt: float = 10.0
     earth_radius_km: float = 6371.0088
-    vertical_for: tuple[Literal["conflict", "threat", "los"], ...] = ("conflict",)
+    # Of the plane of a closest approach; None: the radii of WGS 84 there.
+    plane_radius_km: float | None = None
+    vertical_for: tuple[Literal["conflict", "threat", "los"], ...] = ("conflict", "threat", "los")
+    time_without_timestamps: Literal["steps", "zero"] = "steps"
     debounce_per_agent: bool = False
     los_duration: Literal["steps", "span"] = "steps"
     steps_of: Callable[[float], int] = round

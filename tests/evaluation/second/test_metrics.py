@@ -8,7 +8,13 @@ from typing import Any
 import pytest
 
 from second.edges import edges, pictured
-from second.metrics import metrics
+from second.metrics import metrics as metrics_of
+from second.settings import Settings
+
+
+def metrics(trajectory: dict[str, Any], **settings: Any) -> dict[str, float]:
+    """All of them on a sphere, where the miles of the pictures are miles."""
+    return metrics_of(trajectory, plane_radius_km=Settings().earth_radius_km, **settings)
 
 
 def only(found: dict[str, float], expected: dict[str, float]) -> dict[str, float]:
@@ -40,7 +46,7 @@ def test_every_value_of_one_episode():
         "fp": 0,
         "fn": 0,
         "tn": 6,  # 0, 1, 8, 9, 10, 11
-        "tn_pct": 50.0,
+        "tn_pct": 0.5,
         "precision": 1.0,
         "recall": 1.0,
         "f1_score": 1.0,
@@ -67,14 +73,14 @@ def test_every_value_of_one_episode():
         "num_interventions": 3,
         "num_interventions_matched": 1,  # step 4
         "num_interventions_false": 2,
-        "unwanted_interventions": 2,
-        "excess_alert_time_s": 20.0,  # steps 2 and 3
+        "unwanted_interventions": 0,
+        "excess_alert_time_s": 0.0,
         "resolution_fail_rate": 0.0,  # step 11 only: 20 NM
         "los_failure_rate": 1.0,  # 3 NM in [1, 11)
         "oscillation_rate": 0.5 * (0.0 + (20.0 / (18.0 * 11)) / 2.0),
         "avg_alert_dcpa_nm": (5.5 + 5.5 + 3.0) / 3.0,
         "avg_alert_tcpa_s": 0.0,
-        "escape_improve_hits": 0,  # right is where the other one is
+        "escape_improve_hits": 0,  # from 5.5 to 5.5 and to 3, then from 3 to 3
         "reward_total": math.nan,
     }
     assert metrics(worked()) == pytest.approx(expected, nan_ok=True, rel=1e-9)
@@ -145,7 +151,7 @@ def test_step_of_half_a_minute():
         "alerts_per_min": 150.0 / 4.5,
         "alerts_per_min_from_steps": 5 * 2.0,
         "alert_onsets_per_min": 1 / 4.5,
-        "excess_alert_time_s": 60.0,
+        "excess_alert_time_s": 0.0,
     }
     assert only(edge("step of 30 s"), expected) == pytest.approx(expected)
 
@@ -191,7 +197,8 @@ def test_separation_minimum_is_strict():
 
 def test_vertical_minimum():
     assert edge("vertical minimum exactly")["num_conflict_steps"] == 0
-    assert edge("vertical minimum exactly")["num_los_events"] == 1
+    assert edge("vertical minimum exactly")["num_los_events"] == 0
+    assert edge("vertical minimum exactly")["min_separation_nm"] == pytest.approx(3.0)
     assert edge("just below the vertical minimum")["num_conflict_steps"] == 4
 
 
@@ -232,12 +239,22 @@ def test_navigation_is_no_alert():
     assert only(edge("navigation is no alert"), expected) == expected
 
 
-def test_escape_improves_the_closest_approach():
-    # Facing, 12 NM at 500 kt: they meet after 86.4 s. A turn of 10 degrees makes them miss.
+def test_a_command_after_which_the_closest_approach_is_wider_was_an_escape():
+    # 3 NM, then 5.5 and 20: the commands of the steps 1 and 2 are followed by a wider one, that of step 0 is not.
+    found = metrics(pictured("##t.", "RRR."))
+    assert found["escape_improve_hits"] == 2
+    # wider by 2.5 NM at first, then by 14.5
+    assert metrics(pictured("##t.", "RRR."), escape_nm=2.6)["escape_improve_hits"] == 1
+    # facing, 12 NM at 500 kt: they meet after 86.4 s
     found = metrics(pictured("cccc", "LL..", facing=True))
     assert found["avg_alert_tcpa_s"] == pytest.approx(86.4)
     assert found["avg_alert_dcpa_nm"] == pytest.approx(0.0, abs=1e-9)
-    assert found["escape_improve_hits"] == 2
+
+
+def test_alerts_that_match_no_conflict_are_unwanted():
+    #   ....ttt......    no conflict; a [4, 9), A [3, 10): seven steps
+    found = metrics(pictured("....ttt......", "....RRR......"))
+    assert (found["unwanted_interventions"], found["excess_alert_time_s"]) == (1, 70.0)
 
 
 def test_loss_duration_by_definition_and_by_formula():

@@ -27,15 +27,16 @@ def in_conflict(log: Log, one: State, other: State) -> bool:
     settings = log.settings
     if "conflict" in settings.vertical_for and vertically_apart(one, other, settings.vertical_ft):
         return False
-    _, dcpa_nm = tcpa_dcpa(one, other, settings.horizon_s, settings.earth_radius_km)
+    _, dcpa_nm = tcpa_dcpa(one, other, settings.horizon_s, settings.plane_radius_km)
     return dcpa_nm < settings.separation_nm
 
 
-def least_separation_nm(log: Log, start: int, end: int, *, vertical: bool = False) -> float:
+def least_separation_nm(log: Log, start: int, end: int, *, level: bool = True) -> float:
     """The least distance of any pair in the steps [start, end); infinite where there is no pair.
 
-    With `vertical`, a pair with the vertical minimum between them is no pair.
+    With `level`, a pair with the vertical minimum between them is no pair.
     """
+    vertical = level and "los" in log.settings.vertical_for
     return min(
         (
             log.distance_nm(one, other)
@@ -49,10 +50,7 @@ def least_separation_nm(log: Log, start: int, end: int, *, vertical: bool = Fals
 
 def loss_steps(log: Log) -> list[bool]:
     """Whether any pair, arrived or not, is nearer than the threshold of a loss of separation."""
-    vertical = "los" in log.settings.vertical_for
-    return [
-        least_separation_nm(log, t, t + 1, vertical=vertical) < log.settings.los_threshold_nm for t in range(log.steps)
-    ]
+    return [least_separation_nm(log, t, t + 1) < log.settings.los_threshold_nm for t in range(log.steps)]
 
 
 def loss_duration(runs: list[tuple[int, int]], how: str) -> int:
