@@ -155,10 +155,12 @@ async def daemon(options: argparse.Namespace, url: str, http_port: int) -> Async
         path.write_text(text)
         code = "import sys; from watchkeeper.daemon.cli import main; sys.exit(main())"
         env = {**os.environ, "PYTHONPATH": options.src} if options.src else None
-        process = await asyncio.create_subprocess_exec(sys.executable, "-c", code, "run", "-c", str(path), env=env)
+        process = await asyncio.create_subprocess_exec(
+            *options.prefix, sys.executable, "-c", code, "run", "-c", str(path), env=env
+        )
         try:
             async with asyncio.timeout(READY_TIMEOUT_S):
-                while not await _get(http_port, "/readyz"):
+                while not await get(http_port, "/readyz"):
                     if process.returncode is not None:
                         raise RuntimeError(f"the daemon ended with exit code {process.returncode}")
                     await asyncio.sleep(0.1)
@@ -169,7 +171,7 @@ async def daemon(options: argparse.Namespace, url: str, http_port: int) -> Async
             await process.wait()
 
 
-async def _get(port: int, page: str) -> str:
+async def get(port: int, page: str) -> str:
     """The page, or nothing when the answer is not 200."""
     try:
         async with aiohttp.ClientSession() as http, http.get(f"http://127.0.0.1:{port}{page}") as answer:
@@ -181,7 +183,7 @@ async def _get(port: int, page: str) -> str:
 async def _counts(port: int) -> tuple[int, dict[str, int]]:
     """Samples accepted, and samples refused by reason, of the ADS-B stream and of unreadable topics."""
     accepted, drops = 0, Counter[str]()
-    for family in text_string_to_metric_families(await _get(port, "/metrics")):
+    for family in text_string_to_metric_families(await get(port, "/metrics")):
         for sample in family.samples:
             if sample.name == "watchkeeper_samples_total" and sample.labels["stream"] == "adsb":
                 accepted = int(sample.value)
@@ -190,7 +192,7 @@ async def _counts(port: int) -> tuple[int, dict[str, int]]:
     return accepted, dict(drops)
 
 
-def _cpu_s(pid: int) -> float:
+def used_s(pid: int) -> float:
     """User and system time of a process so far."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
@@ -204,10 +206,10 @@ async def run(options: argparse.Namespace) -> Result:
         _subscribed(broker.url, collector),
         daemon(options, broker.url, http_port) as pid,
     ):
-        before_s = _cpu_s(pid)
+        before_s = used_s(pid)
         collector.echoes_s.clear()
         report = await load.run(broker.port, options, probe_s=PROBE_S)
-        cpu_s = _cpu_s(pid) - before_s
+        cpu_s = used_s(pid) - before_s
         deadline = time.monotonic() + SETTLE_S
         while True:
             accepted, drops = await _counts(http_port)
@@ -282,7 +284,7 @@ def main(argv: list[str]) -> int:
         "--rounds", type=int, default=3, help="--transport-only, --compare-…: each row so often; the median counts"
     )
     parser.add_argument("--rows", nargs="+", default=[], help="--transport-only: these rows only")
-    parser.set_defaults(src="", state=True)
+    parser.set_defaults(src="", state=True, prefix=[])
     options = parser.parse_args(argv)
     if options.compare_with or options.compare_without_state:
         rounds = asyncio.run(compare.measure(options, run))

@@ -88,7 +88,7 @@ def _sizes(pid: int) -> tuple[float, float]:
 
 async def _daemon(args: argparse.Namespace, source: str) -> tuple[tuple[float, float], tuple[float, float]]:
     """MB of a daemon that waits, and the most that it has while it watches a fleet."""
-    options = argparse.Namespace(transport="", src=source, state=True, tick=1.0, lateness=2.0)
+    options = argparse.Namespace(transport="", src=source, state=True, tick=1.0, lateness=2.0, prefix=[])
     async with EmbeddedBroker() as broker, live.daemon(options, broker.url, free_port()) as pid:
         await asyncio.sleep(CALM_S)
         idle = _sizes(pid)

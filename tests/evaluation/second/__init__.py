@@ -18,7 +18,7 @@ episodes.py   random traffic in the same structure; policy.py its commands; edge
 
 Where the document leaves room, and what is chosen here. A name in backquotes is a setting for another choice:
  1. Earth: a sphere with the mean radius 6371.0088 km (`earth_radius_km`) for distances; the tangent plane
-    of a closest approach has the radii of curvature of WGS 84 at the middle of the pair (`plane_radius_km`).
+    of a closest approach touches WGS 84 midway between the two (`plane_radius_km`).
  2. "headings", "speeds" and "altitudes" have one entry per step of the episode, also for an aircraft that starts later.
  3. Altitudes are agents[name]["altitudes"], feet. Two altitudes that differ by 1000 ft or more are separate, and no
     climb is predicted. This holds for conflicts, threats and losses of separation (`vertical_for`).
