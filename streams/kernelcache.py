@@ -9,6 +9,11 @@ is compiled again with its callers, and nothing else is.
 While one process compiles a kernel, others that need it wait for the file: a kernel's callers come before it and what
 it calls after it, so two can never wait for each other.
 
+Numba names the code of a function by the function's name, the types of its arguments and a number, which it counts from
+1 in every process. Files of several processes would then have the same name for different code, parts of Numba's own
+such as its sorting among it, and a process that loads both would run one of the two for both. So here every process
+counts from a number of its own.
+
 The files are below the user's cache directory, or below NUMBA_CACHE_DIR. They are loaded as code, so a directory that
 others may write is not used. Where nothing can be written, kernels are compiled again at each start.
 """
@@ -20,6 +25,7 @@ from __future__ import annotations
 
 import dis
 import fcntl
+import itertools
 import logging
 import os
 import time
@@ -32,6 +38,7 @@ from typing import Any, ClassVar
 
 import numba
 import numpy as np
+from numba.core.bytecode import FunctionIdentity
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataCacheFile, NullCache, _CacheLocator
 from numba.core.dispatcher import Dispatcher
 
@@ -45,6 +52,12 @@ UNUSED_S = 60 * 86400.0
 PATIENCE_S = 300.0
 POLL_S = 0.01
 SEAL_BYTES = 16
+
+# Part of every digest: another one where files of before must not be read. 2: code is named by numbers of one process.
+LAYOUT = 2
+FIRST_NUMBER_BYTES = 6
+
+FunctionIdentity._unique_ids = itertools.count(int.from_bytes(os.urandom(FIRST_NUMBER_BYTES)))
 
 # What these bring is Numba's to know: they change with its version.
 _FOREIGN = ("builtins", "math", "numpy", "numba")
@@ -227,7 +240,7 @@ def _own(kernel: Dispatcher) -> tuple[bytes, tuple[Dispatcher, ...]]:
     function = kernel.py_func
     called: list[Dispatcher] = []
     name = f"{function.__module__}.{function.__qualname__}"
-    digest = blake2b(f"{numba.__version__} {name} {kernel.targetoptions!r}".encode(), digest_size=16)
+    digest = blake2b(f"{LAYOUT} {numba.__version__} {name} {kernel.targetoptions!r}".encode(), digest_size=16)
     for part in _parts(function, called):
         digest.update(f"{len(part)}:".encode())
         digest.update(part)

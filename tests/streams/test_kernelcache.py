@@ -110,6 +110,41 @@ def test_only_what_has_changed_and_its_callers_are_compiled_again(tmp_path: Path
     assert elsewhere.run() == ([], "9.0 3.0")
 
 
+SORTING = """
+import sys
+import numpy as np
+from numba.core.bytecode import FunctionIdentity
+from watchkeeper.streams.kernels import njit
+
+@njit(cache=True)
+def least(x):
+    y = x.copy()
+    y.sort()
+    return y[0]
+
+@njit(cache=True)
+def first(x):
+    return x[np.argsort(x)[0]]
+"""
+
+
+def test_code_that_other_processes_have_compiled_is_not_mistaken_for_another(tmp_path: Path) -> None:
+    """Numba's sorting and its sorting of indices have one name; the number behind it is what tells them apart."""
+    (tmp_path / "sorting.py").write_text(SORTING)
+    env = os.environ | {"XDG_CACHE_HOME": str(tmp_path / "cache"), "PYTHONPATH": str(tmp_path)}
+    env.pop("NUMBA_CACHE_DIR", None)
+
+    def run(program: str) -> str:
+        command = [sys.executable, "-c", f"from sorting import *\nx = np.array([3.0, 1.0, 2.0, 9.0])\n{program}"]
+        return subprocess.run(command, capture_output=True, text=True, check=True, env=env).stdout
+
+    assert run("print(least(x))") == "1.0\n"
+    # where both began to count at 1, these two more made the numbers equal
+    assert run("for _ in range(2): next(FunctionIdentity._unique_ids)\nprint(first(x))") == "1.0\n"
+    assert run("print(first(x), least(x))") == "1.0 1.0\n"
+    assert run("print(least(x), first(x))") == "1.0 1.0\n"
+
+
 def test_damaged_files_are_compiled_again_and_replaced(tmp_path: Path) -> None:
     place = Place(tmp_path / "a", tmp_path / "cache")
     place.run()
