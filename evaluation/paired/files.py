@@ -29,6 +29,7 @@ from watchkeeper.streams.logs.source import LogError
 OdPair = tuple[int, int]
 # What must be the same in two files, and its type.
 METADATA: dict[str, Any] = {"od_source": str, "grid_size": int | float, "edr_eps": int | float}
+BOUNDS = ("south", "west", "north", "east")
 PLACES = ("origin", "destination", "real_traj_idx")
 
 
@@ -85,9 +86,22 @@ def read_model(path: Path, metrics: Sequence[str]) -> Model:
     for name, kind in METADATA.items():
         if not isinstance(metadata.get(name), kind):
             raise LogError(path, f"metadata: {name} {_what(metadata.get(name))}")
+    _check_bounds(path, metadata.get("grid_bounds"))
     if not isinstance(records, list):
         raise LogError(path, f"trajectory_metrics {_what(records)}: expected a list")
     return Model(path, metadata, [_record(path, number, record, metrics) for number, record in enumerate(records)])
+
+
+def _check_bounds(path: Path, bounds: Any) -> None:
+    """Files of other tools need not say where their grid lies; one that does says it in numbers."""
+    if bounds is None:
+        return
+    if not isinstance(bounds, dict):
+        raise LogError(path, f"metadata: grid_bounds {_what(bounds)}: expected an object with {', '.join(BOUNDS)}")
+    for side in BOUNDS:
+        value = bounds.get(side)
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise LogError(path, f"metadata: grid_bounds.{side} {_what(value)}: expected a number")
 
 
 def frame_model(data: object, metrics: Sequence[str]) -> Model:

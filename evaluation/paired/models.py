@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,10 +11,13 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from watchkeeper.evaluation.paired.files import Model, Pairs, pair
+from watchkeeper.evaluation.paired.files import BOUNDS, Model, Pairs, pair
 from watchkeeper.evaluation.paired.stats import ALPHA, RESAMPLES, SEED, PairedResult, compare_models_paired, correct
 from watchkeeper.streams.batch import F8
 from watchkeeper.streams.logs.source import LogError
+
+# A tenth of a millimetre: bounds that another program wrote with fewer digits are still the same.
+SAME_DEG = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +73,30 @@ def _check(first: Model, second: Model, metrics: Sequence[str]) -> list[str]:
         # None: a frame, which does not say
         if a != b and a is not None and b is not None:
             raise LogError(second.path, f"metadata: {name} is {b}, but {a} in {first.path}: they cannot be compared")
+    notes = _check_grids(first, second)
     a, b = (model.metadata.get("real_data_file") for model in (first, second))
-    return [] if a == b else [f"the real trajectories are from different files: {a} and {b}"]
+    return notes if a == b else [*notes, f"the real trajectories are from different files: {a} and {b}"]
+
+
+def _check_grids(first: Model, second: Model) -> list[str]:
+    """Cells of different areas have the same numbers and other places. Raises LogError."""
+    a, b = (model.metadata.get("grid_bounds") for model in (first, second))
+    if a is None and b is None:
+        return []
+    if a is None or b is None:
+        silent = first if a is None else second
+        return [f"{silent.path} does not say its grid's bounds: whether the cells are the same is not checked"]
+    if any(abs(a[side] - b[side]) > SAME_DEG for side in BOUNDS):
+        raise LogError(
+            second.path,
+            f"its grid covers {_area(b)}, but that of {first.path} {_area(a)}: the numbers of their cells mean "
+            "different places, so they cannot be compared; run `evaluate tracks` for both with the same --bounds",
+        )
+    return []
+
+
+def _area(bounds: Mapping[str, float]) -> str:
+    return " ".join(f"{side} {bounds[side]:.10g}" for side in BOUNDS)
 
 
 def as_json(comparison: Comparison, *, seed: int, resamples: int) -> dict[str, Any]:

@@ -26,6 +26,15 @@ OD_SOURCES = ("train", "test")
 _PARTS_PER_JOB = 32
 
 
+class GridBounds(msgspec.Struct, frozen=True):
+    """The area of the grid in degrees; `east` is more than 180 where it reaches across the antimeridian."""
+
+    south: float
+    west: float
+    north: float
+    east: float
+
+
 class Metadata(msgspec.Struct, frozen=True):
     """What was compared, and how. `grid_size` is in degrees, `edr_eps` in metres."""
 
@@ -36,6 +45,8 @@ class Metadata(msgspec.Struct, frozen=True):
     num_trajectory_comparisons: int
     grid_size: float
     edr_eps: float
+    grid_bounds: GridBounds
+    """Cells are numbered from a corner of this area: two files compare only if it is the same."""
 
 
 class TrajectoryMetric(msgspec.Struct, frozen=True):
@@ -104,13 +115,15 @@ def document(
         *matching.pairs.T, hausdorff_km, hausdorff_km / mean_len, dtw_km, dtw_km / mean_len, edr, len_real, len_gen,
     )  # fmt: skip
     rows = zip(map(tuple, matching.od.tolist()), *(column.tolist() for column in columns), strict=True)
+    grid = matching.grid
     metadata = Metadata(
         generated_file=str(gen.path),
         real_data_file=str(real.path),
         od_source=od_source,
         evaluation_timestamp=datetime.now(UTC).isoformat(timespec="seconds"),
         num_trajectory_comparisons=len(matching.pairs),
-        grid_size=matching.grid.size_deg,
+        grid_size=grid.size_deg,
         edr_eps=eps_m,
+        grid_bounds=GridBounds(grid.lat_min, grid.lon_min, grid.lat_max, grid.lon_max),
     )
     return TrajectoryMetrics(metadata, [TrajectoryMetric(*row) for row in rows])

@@ -221,6 +221,47 @@ def test_models_evaluated_differently_are_not_compared(tmp_path, models, capsys,
     assert without_edr == (0 if name == "edr_eps" else 1), "eps is about EDR only"
 
 
+BOUNDS = {"south": 48.0, "west": 2.0, "north": 49.0, "east": 3.0}
+
+
+@pytest.mark.parametrize("side", list(BOUNDS))
+def test_models_on_different_grids_are_refused_with_words(tmp_path, capsys, side):
+    first = write(tmp_path / "first", [record(k, 1.0) for k in range(40)], grid_bounds=BOUNDS)
+    second = write(tmp_path / "second", [record(k, 2.0) for k in range(40)], grid_bounds=BOUNDS | {side: 50.5})
+    assert main(["evaluate", "paired", str(first), str(second)]) == 1
+    error = capsys.readouterr().err
+    assert f"{side} 50.5" in error
+    assert "cannot be compared; run `evaluate tracks` for both with the same --bounds" in error
+
+
+def test_the_same_grid_written_with_fewer_digits_is_the_same(tmp_path, capsys):
+    first = write(tmp_path / "first", [record(k, 1.0 + k) for k in range(40)], grid_bounds=BOUNDS)
+    moved = {side: value + 4e-10 for side, value in BOUNDS.items()}
+    second = write(tmp_path / "second", [record(k, 2.0 * k) for k in range(40)], grid_bounds=moved)
+    assert main(["evaluate", "paired", str(first), str(second)]) == 0
+    assert "bounds" not in capsys.readouterr().out
+
+
+def test_a_file_that_does_not_say_its_grid_is_remarked_upon(tmp_path, models, capsys):
+    other = write(tmp_path / "other", [record(k, 1.0 + k) for k in range(40)], grid_bounds=BOUNDS)
+    assert main(["evaluate", "paired", models[0], str(other)]) == 0
+    assert f"{models[0]}/trajectory_metrics.json does not say its grid's bounds" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("bounds", "words"),
+    [
+        ([1, 2, 3, 4], "grid_bounds is [1, 2, 3, 4]: expected an object with south, west, north, east"),
+        (BOUNDS | {"north": "far"}, 'grid_bounds.north is "far": expected a number'),
+        ({"south": 1.0}, "grid_bounds.west is missing: expected a number"),
+    ],
+)
+def test_wrong_bounds_are_named(tmp_path, models, capsys, bounds, words):
+    other = write(tmp_path / "other", [record(k, 1.0) for k in range(40)], grid_bounds=bounds)
+    assert main(["evaluate", "paired", models[0], str(other)]) == 1
+    assert words in capsys.readouterr().err
+
+
 def test_other_real_data_is_remarked_upon(tmp_path, models, capsys):
     other = write(tmp_path / "other", [record(k, 1.0 + k) for k in range(40)], real_data_file="elsewhere.csv")
     assert main(["evaluate", "paired", models[0], str(other)]) == 0

@@ -21,6 +21,7 @@ METADATA = {
     "num_trajectory_comparisons": int,
     "grid_size": float,
     "edr_eps": float,
+    "grid_bounds": dict,
 }
 RECORD = {
     "od_pair": list,
@@ -73,6 +74,9 @@ def test_the_document_is_as_documented_and_its_figures_are_those_of_the_distance
     assert list(document["metadata"]) == list(METADATA)
     assert document["metadata"]["num_trajectory_comparisons"] == len(document["trajectory_metrics"]) == 12
     assert (document["metadata"]["od_source"], document["metadata"]["edr_eps"]) == ("train", 250.0)
+    points = np.concatenate(lines[0])
+    (south, west), (north, east) = points.min(axis=0).tolist(), points.max(axis=0).tolist()
+    assert document["metadata"]["grid_bounds"] == {"south": south, "west": west, "north": north, "east": east}
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00", document["metadata"]["evaluation_timestamp"])
     for record in document["trajectory_metrics"]:
         assert {name: type(value) for name, value in record.items()} == RECORD
@@ -144,7 +148,9 @@ def test_nothing_changes_when_everything_is_moved_across_the_antimeridian(tmp_pa
 def test_bounds_make_cells_that_do_not_depend_on_the_data(tmp_path, files, capsys):
     bounds = ["--bounds", "47", "1", "49", "3", "--grid-size", "0.01"]
     assert main(["evaluate", "tracks", *files, *bounds, "--out", "-"]) == 0
-    record = json.loads(capsys.readouterr().out)["trajectory_metrics"][0]
+    document = json.loads(capsys.readouterr().out)
+    assert document["metadata"]["grid_bounds"] == {"south": 47.0, "west": 1.0, "north": 49.0, "east": 3.0}
+    record = document["trajectory_metrics"][0]
     lat, lon = np.loadtxt(files[0], delimiter=",", skiprows=1)[0, 1:]
     assert record["od_pair"][0] == int((lon - 1.0) // 0.01) * 201 + int((lat - 47.0) // 0.01)
 
