@@ -19,6 +19,7 @@ from watchkeeper.evaluation.tracks.metrics import METRICS, TrajectoryMetrics, di
 from watchkeeper.evaluation.tracks.pairs import GRID_SIZE_DEG, Grid, Matching, grid_over, match
 from watchkeeper.evaluation.tracks.report import Summary, summary
 from watchkeeper.evaluation.tracks.set import Tracks
+from watchkeeper.evaluation.tracks.slices import Slicing, check_times
 from watchkeeper.streams.frames.write import COUNT, NUMBER, Backend, rows_frame
 
 NO_PAIRS = "no origin and destination in common: nothing to compare (a larger grid size may help)"
@@ -88,11 +89,13 @@ def evaluate(
     grid: Grid | None = None,
     eps_m: float = EDR_EPS_M,
     od_source: str = "test",
+    slicing: Slicing | None = None,
     jobs: int | None = None,
     done: Callable[[float], None] = lambda _: None,
 ) -> Evaluation:
     """Match and compare two sets of trajectories; `done` is told the share of the work that is done."""
+    check_times(slicing, real, gen)
     matching = match(real, gen, grid or grid_over(real))
     values = distances(real, gen, matching.pairs, eps_m, jobs=jobs, done=done)
     metrics = document(real, gen, matching, values, od_source=od_source, eps_m=eps_m)
-    return Evaluation(real, gen, matching, metrics, summary(real, gen, matching, metrics))
+    return Evaluation(real, gen, matching, metrics, summary(real, gen, matching, metrics, slicing))

@@ -24,11 +24,12 @@ from watchkeeper.evaluation.shared.arguments import (
     whole,
 )
 from watchkeeper.evaluation.shared.output import write_json
+from watchkeeper.evaluation.tracks import options
 from watchkeeper.evaluation.tracks.api import Evaluation, evaluate
 from watchkeeper.evaluation.tracks.distance import EDR_EPS_M, dtw_km, edr, hausdorff_km, haversine_km
 from watchkeeper.evaluation.tracks.files import read_tracks
 from watchkeeper.evaluation.tracks.metrics import FILE_NAME, OD_SOURCES
-from watchkeeper.evaluation.tracks.pairs import GRID_SIZE_DEG, Grid, grid_over
+from watchkeeper.evaluation.tracks.pairs import grid_over
 from watchkeeper.evaluation.tracks.report import table
 from watchkeeper.streams.logs.exits import USAGE, fail
 
@@ -36,13 +37,16 @@ __all__ = ["Evaluation", "dtw_km", "edr", "evaluate", "hausdorff_km", "haversine
 
 HELP = """\
 Compare generated trajectories with real ones that have the same origin and destination: Hausdorff distance, exact
-dynamic time warping (DTW) and edit distance (EDR), one record per comparison."""
+dynamic time warping (DTW) and edit distance (EDR), one record per comparison. And all of them together: how many begin
+and end where real ones do, and how far the distributions of length, duration and radius diverge."""
 EXAMPLES = """\
 examples:
   watchkeeper evaluate tracks real.csv generated.csv
   watchkeeper evaluate tracks day.wklog simulated.wklog --gap-s 600 --grid-size 0.05
   watchkeeper evaluate tracks real.csv gen.csv --out 'eval/{timestamp}'      results.json and trajectory_metrics.json
   watchkeeper evaluate tracks real.geojson gen.geojson --report report.html
+  watchkeeper evaluate tracks real.csv gen.csv --bounds 39.7 116.1 40.2 116.7     the same cells for every data set
+  watchkeeper evaluate tracks real.csv gen.csv --slice time place --utc-offset 8 --centre 39.9042 116.4074 5
 
 Files: .csv with traj_id (or id), lat, lon and perhaps t; GeoJSON lines; .wklog and all other logs.
 docs/evaluation/tracks.md defines every figure. A file name of - is standard output.
@@ -55,14 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Arguments of this evaluation."""
     parser.add_argument("real", metavar="REAL", type=Path, help="the real trajectories")
     parser.add_argument("gen", metavar="GEN", type=Path, help="the generated ones")
-    parser.add_argument(
-        "--grid-size", type=number("degrees", 0.0, 180.0, open_at_lo=True), default=GRID_SIZE_DEG, metavar="DEG",
-        help=f"size of the cells in which origins and destinations are the same (default {GRID_SIZE_DEG:g})",
-    )  # fmt: skip
-    parser.add_argument(
-        "--bounds", type=float, nargs=4, metavar=("SOUTH", "WEST", "NORTH", "EAST"),
-        help="the area of the grid in degrees (default: that of the real trajectories)",
-    )  # fmt: skip
+    options.add_grid(parser)
     parser.add_argument(
         "--edr-eps", type=number("metres", 0.0), default=EDR_EPS_M, metavar="M",
         help=f"EDR: points nearer than this match (default {EDR_EPS_M:g})",
@@ -74,6 +71,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--od-source", choices=OD_SOURCES, default="test", help="where origins and destinations are from"
     )
+    options.add_slices(parser)
     parser.add_argument("--jobs", type=whole(1, 1024), metavar="N", help="threads (default: one per core)")
     parser.add_argument(
         "--out", type=Path, metavar="PATH",
@@ -89,14 +87,10 @@ def main(args: argparse.Namespace) -> int:
     option = "--report" if args.report else "--plot"
     if (args.plot or args.report) and (missing := missing_extra(option, "matplotlib", "plots")):
         return fail(missing)
-    bounds = None
-    if args.bounds:
-        south, west, north, east = args.bounds
-        if not (-90.0 <= south < north <= 90.0 and -180.0 <= west < east <= west + 360.0):
-            return fail(
-                f"--bounds {south:g} {west:g} {north:g} {east:g}: expected SOUTH < NORTH and WEST < EAST", USAGE
-            )
-        bounds = Grid(south, west, north, east, args.grid_size)
+    try:
+        bounds, slicing = options.bounds_in(args), options.slicing_in(args)
+    except options.UsageError as error:
+        return fail(str(error), USAGE)
     real, gen = (read_tracks(path, gap_s=args.gap_s, quiet=args.quiet) for path in (args.real, args.gen))
     if not args.quiet:
         for tracks in (real, gen):
@@ -106,7 +100,7 @@ def main(args: argparse.Namespace) -> int:
         task = bar.add_task("comparing", total=1.0)
         result = evaluate(
             real, gen, grid=bounds or grid_over(real, args.grid_size), eps_m=args.edr_eps, od_source=args.od_source,
-            jobs=args.jobs, done=lambda share: bar.update(task, completed=share),
+            slicing=slicing, jobs=args.jobs, done=lambda share: bar.update(task, completed=share),
         )  # fmt: skip
     if not len(result.matching.pairs):
         print(table(result.summary), file=sys.stderr)

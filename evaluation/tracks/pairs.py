@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict, deque
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 
@@ -17,6 +18,8 @@ from watchkeeper.evaluation.tracks.set import Tracks, wrapped
 from watchkeeper.streams.batch import F8, I8, Bool
 
 GRID_SIZE_DEG = 0.001
+# The number of each trajectory of enough points, with its cells of origin and destination.
+Ends: TypeAlias = list[tuple[int, tuple[int, int]]]
 # With fewer points there is no way from an origin to a destination.
 LEAST_POINTS = 2
 
@@ -73,6 +76,9 @@ class Matching:
     """Trajectories with fewer than LEAST_POINTS points."""
     clamped_gen: int
     """Generated trajectories with an end outside of the grid."""
+    ends_real: Ends
+    ends_gen: Ends
+    """Where the trajectories of each side begin and end."""
 
 
 def grid_over(tracks: Tracks, size_deg: float = GRID_SIZE_DEG) -> Grid:
@@ -90,11 +96,12 @@ def grid_over(tracks: Tracks, size_deg: float = GRID_SIZE_DEG) -> Grid:
 def match(real: Tracks, gen: Tracks, grid: Grid) -> Matching:
     """Pair the trajectories of both sides."""
     waiting: defaultdict[tuple[int, int], deque[int]] = defaultdict(deque)
-    for number, od in _ends(gen, grid):
+    ends_real, ends_gen = _ends(real, grid), _ends(gen, grid)
+    for number, od in ends_gen:
         waiting[od].append(number)
     pairs: list[tuple[int, int]] = []
     ods: list[tuple[int, int]] = []
-    for number, od in _ends(real, grid):
+    for number, od in ends_real:
         if waiting[od]:
             pairs.append((number, waiting[od].popleft()))
             ods.append(od)
@@ -108,11 +115,12 @@ def match(real: Tracks, gen: Tracks, grid: Grid) -> Matching:
         dropped_real=int((real.lengths < LEAST_POINTS).sum()),
         dropped_gen=int((~long).sum()),
         clamped_gen=int(outside.sum()),
+        ends_real=ends_real,
+        ends_gen=ends_gen,
     )
 
 
-def _ends(tracks: Tracks, grid: Grid) -> list[tuple[int, tuple[int, int]]]:
-    """Each trajectory of enough points with its cells of origin and destination."""
+def _ends(tracks: Tracks, grid: Grid) -> Ends:
     numbers = np.flatnonzero(tracks.lengths >= LEAST_POINTS)
     first, last = tracks.starts[numbers], tracks.starts[numbers + 1] - 1
     origins = grid.cells(tracks.lat[first], tracks.lon[first]).tolist()

@@ -1,14 +1,19 @@
-"""The comparison of trajectories in two tables: what was compared and what was not, and the metrics over all pairs."""
+"""The comparison of trajectories in tables: what was compared and what was not, metrics, rates, divergences, slices."""
 
 from __future__ import annotations
 
 import msgspec
 import numpy as np
 
+from watchkeeper.evaluation.tracks.divergence import Divergence, divergences, measured
 from watchkeeper.evaluation.tracks.metrics import METRICS, TrajectoryMetrics
 from watchkeeper.evaluation.tracks.pairs import Matching
+from watchkeeper.evaluation.tracks.rates import MatchRates, match_rates
 from watchkeeper.evaluation.tracks.set import Tracks
+from watchkeeper.evaluation.tracks.slices import Slice, Slicing, slices_of
 from watchkeeper.streams.batch import F8
+
+NONE = "–"
 
 
 class Spread(msgspec.Struct, frozen=True):
@@ -37,11 +42,18 @@ class Summary(msgspec.Struct, frozen=True):
     grid_width: int
     grid_height: int
     metrics: dict[str, Spread]
+    match_rates: MatchRates
+    divergences: dict[str, Divergence]
+    """Jensen-Shannon divergence of each quantity, in nats."""
+    slices: list[Slice]
 
 
-def summary(real: Tracks, gen: Tracks, matching: Matching, metrics: TrajectoryMetrics) -> Summary:
+def summary(
+    real: Tracks, gen: Tracks, matching: Matching, metrics: TrajectoryMetrics, slicing: Slicing | None = None
+) -> Summary:
     """All together."""
     n = len(matching.pairs)
+    quantities = measured(real), measured(gen)
     return Summary(
         real_trajectories=len(real),
         gen_trajectories=len(gen),
@@ -55,6 +67,9 @@ def summary(real: Tracks, gen: Tracks, matching: Matching, metrics: TrajectoryMe
         grid_width=matching.grid.width,
         grid_height=matching.grid.height,
         metrics={name: _spread(metrics.column(name)) for name in METRICS} if n else {},
+        match_rates=match_rates(matching.ends_real, matching.ends_gen),
+        divergences=divergences(*quantities),
+        slices=slices_of(real, gen, matching, metrics, quantities, slicing) if slicing else [],
     )
 
 
@@ -86,13 +101,58 @@ def spreads(s: Summary) -> list[tuple[str, ...]]:
     rows: list[tuple[str, ...]] = [("", *heads)]
     for name, spread in s.metrics.items():
         cells = (getattr(spread, head) for head in heads)
-        rows.append((name, *("–" if value is None else f"{value:.4g}" for value in cells)))
+        rows.append((name, *(NONE if value is None else f"{value:.4g}" for value in cells)))
+    return rows
+
+
+def rates(s: Summary) -> list[tuple[str, str, str]]:
+    """The match rates: name, share, how many of how many."""
+    words = {
+        "origin": "begin where a real one begins",
+        "destination": "end where a real one ends",
+        "both": "do both",
+        "pair": "do both as one real trajectory does",
+        "distinct_pairs": "different pairs of cells are real ones",
+    }
+    rows = []
+    for name, what in words.items():
+        rate = getattr(s.match_rates, name)
+        share = NONE if rate.rate is None else f"{100.0 * rate.rate:.1f} %"
+        rows.append((f"match {name}", share, f"{rate.matched:,} of {rate.total:,} {what}"))
+    return rows
+
+
+def divergence_rows(s: Summary) -> list[tuple[str, ...]]:
+    """The divergences, a heading first."""
+    rows: list[tuple[str, ...]] = [("", "JSD [nats]", "real mean", "gen mean", "real n", "gen n")]
+    for name, d in s.divergences.items():
+        figures = (NONE if value is None else f"{value:.4g}" for value in (d.jsd, d.real_mean, d.gen_mean))
+        rows.append((name, *figures, f"{d.real_values:,}", f"{d.gen_values:,}"))
+    return rows
+
+
+def slice_rows(s: Summary, by: str) -> list[tuple[str, ...]]:
+    """What is known of each slice by time or by place, a heading first."""
+    metrics, quantities = ("hausdorff_norm", "dtw_norm", "edr"), list(s.divergences)
+    heads = (f"by {by}", "real", "gen", "compared", "pair", *metrics, *(f"JSD {name}" for name in quantities))
+    rows: list[tuple[str, ...]] = [heads]
+    for k in s.slices:
+        if k.by == by:
+            share = NONE if k.match_rates.pair.rate is None else f"{100.0 * k.match_rates.pair.rate:.1f} %"
+            figures = [k.metrics.get(name) for name in metrics] + [k.divergences[name].jsd for name in quantities]
+            cells = (NONE if value is None else f"{value:.4g}" for value in figures)
+            rows.append((k.name, f"{k.real:,}", f"{k.generated:,}", f"{k.comparisons:,}", share, *cells))
     return rows
 
 
 def table(s: Summary) -> str:
     """The figures for people."""
-    lines = [f"{name:20}{number:>10}   {remark}" for name, number, remark in counts(s)]
-    if s.metrics:
-        lines += ["", *(f"{name:20}" + "".join(f"{cell:>12}" for cell in cells) for name, *cells in spreads(s))]
+    lines = [f"{name:20}{number:>10}   {remark}" for name, number, remark in (*counts(s), *rates(s))]
+    tables = [spreads(s)] * bool(s.metrics) + [divergence_rows(s)] * bool(s.divergences)
+    tables += [slice_rows(s, by) for by in dict.fromkeys(k.by for k in s.slices)]
+    for rows in tables:
+        widths = [max(12, *(len(cell) + 2 for cell in column)) for column in list(zip(*rows, strict=True))[1:]]
+        lines.append("")
+        for name, *cells in rows:
+            lines.append(f"{name:20}" + "".join(f"{cell:>{w}}" for cell, w in zip(cells, widths, strict=True)))
     return "\n".join(lines)

@@ -26,6 +26,8 @@ class Tracks:
     lat: F8
     lon: F8
     starts: I8
+    t: F8 | None = None
+    """Seconds since 1970, or of a simulation, where the file says them."""
     remarks: tuple[str, ...] = ()
     """What a person should know about how the file was read."""
 
@@ -69,7 +71,7 @@ def tracks_of(
         begins[1:] |= np.diff(t[order]) > gap_s
     starts = np.append(np.flatnonzero(begins), len(order))
     whose = [names[k] for k in key[begins].tolist()]
-    return Tracks(path, whose, lat[order], lon[order], starts, remarks)
+    return Tracks(path, whose, lat[order], lon[order], starts, None if t is None else t[order], remarks)
 
 
 def wrapped(lon_deg: F8) -> F8:

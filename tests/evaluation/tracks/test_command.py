@@ -186,12 +186,67 @@ def test_a_wrong_file_is_named_without_a_traceback(tmp_path, files, capsys):
         ("--plot", "x.doc"),
         ("--report", "x.pdf"),
         ("--gap-s", "0"),
+        ("--slice", "weather"),
+        ("--slice-hours", "0"),
+        ("--utc-offset", "15"),
     ],
 )
 def test_wrong_arguments_are_usage_errors(files, arguments):
     with pytest.raises(SystemExit) as error:
         main(["evaluate", "tracks", *files, *arguments])
     assert error.value.code == 2
+
+
+def timed(path: Path, lines: list[np.ndarray], hours: list[float]) -> str:
+    """A CSV with times: each line begins at its hour and has a point a minute."""
+    rows = [
+        f"{k},{hour * 3600.0 + 60.0 * at},{lat},{lon}"
+        for k, (line, hour) in enumerate(zip(lines, hours, strict=True))
+        for at, (lat, lon) in enumerate(line.tolist())
+    ]
+    path.write_text("\n".join(["traj_id,t,lat,lon", *rows, ""]))
+    return str(path)
+
+
+def test_rates_divergences_and_slices_are_in_results_and_table(tmp_path, lines, capsys):
+    hours = [float(k) for k in range(0, 24, 2)]
+    real = timed(tmp_path / "real.csv", lines[0], hours)
+    gen = timed(tmp_path / "gen.csv", [*lines[1][:-1], lines[1][-1][::-1]], hours)
+    words = ["--slice", "time", "place", "--centre", "48.05", "2.1", "3", "--out", str(tmp_path / "f")]
+    assert main(["evaluate", "tracks", real, gen, *words]) == 0
+    results = json.loads((tmp_path / "f" / "results.json").read_bytes())
+    assert results["match_rates"]["pair"] == {"matched": 11, "total": 12, "rate": pytest.approx(11 / 12)}
+    assert list(results["divergences"]) == ["distance_km", "step_min", "trip_min", "radius_km", "gyration_km"]
+    assert results["divergences"]["step_min"]["jsd"] == 0.0, "a point a minute on both sides"
+    assert results["divergences"]["trip_min"]["jsd"] > 0.0
+    assert [(s["name"], s["real"]) for s in results["slices"] if s["by"] == "time"] == [
+        ("00:00-06:00", 3), ("06:00-12:00", 3), ("12:00-18:00", 3), ("18:00-24:00", 3),
+    ]  # fmt: skip
+    assert sum(s["comparisons"] for s in results["slices"] if s["by"] == "place") == 11
+    text = capsys.readouterr().out
+    for part in ("match pair              91.7 %   11 of 12", "JSD [nats]", "by time", "12:00-18:00", "by place"):
+        assert part in text
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        (("--slice", "time", "--slice-hours", "5"), "24 hours are no multiple"),
+        (("--centre", "48", "2", "5"), "--centre is for --slice place"),
+        (("--slice", "place", "--centre", "95", "2", "5"), "--centre 95 2 5: expected LAT"),
+        (("--slice", "place", "--centre", "48", "2", "nan"), "KM above 0"),
+    ],
+)
+def test_slices_that_cannot_be_are_usage_errors(files, capsys, words, problem):
+    assert main(["evaluate", "tracks", *files, *words]) == 2
+    assert problem in capsys.readouterr().err
+
+
+def test_slices_of_the_day_need_times(files, capsys):
+    assert main(["evaluate", "tracks", *files, "--slice", "time"]) == 1
+    assert (
+        capsys.readouterr().err == f"watchkeeper: {files[0]}: no times in it, so it cannot be sliced by time of day\n"
+    )
 
 
 def test_bounds_that_are_no_area_are_refused(files, capsys):
