@@ -6,8 +6,10 @@ Trajectories with the same origin and destination (pairs.py) are compared by Hau
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -16,8 +18,9 @@ from watchkeeper.evaluation.shared.errors import EvaluationError
 from watchkeeper.evaluation.tracks.distance import EDR_EPS_M
 from watchkeeper.evaluation.tracks.files import TrackData, tracks_in
 from watchkeeper.evaluation.tracks.metrics import METRICS, TrajectoryMetrics, distances, document
-from watchkeeper.evaluation.tracks.pairs import GRID_SIZE_DEG, Grid, Matching, grid_over, match
+from watchkeeper.evaluation.tracks.pairs import GRID_SIZE_DEG, Grid, Matching, grid_over, grid_within, match
 from watchkeeper.evaluation.tracks.report import Summary, summary
+from watchkeeper.evaluation.tracks.roads import read_roads
 from watchkeeper.evaluation.tracks.set import Tracks
 from watchkeeper.evaluation.tracks.slices import Slicing, check_times
 from watchkeeper.streams.frames.write import COUNT, NUMBER, Backend, rows_frame
@@ -61,13 +64,18 @@ def tracks(
     edr_eps: float = EDR_EPS_M,
     gap_s: float | None = None,
     od_source: str = "test",
+    bounds: Sequence[float] | None = None,
+    roads: str | PathLike[str] | None = None,
+    slicing: Slicing | None = None,
     jobs: int | None = None,
 ) -> Evaluation:
     """Compare generated trajectories with real ones that have the same origin and destination.
 
     Frames have the columns `traj_id` (or `id`), `lat`, `lon` and perhaps `t`; paths are CSV, GeoJSON or logs. Origins
     and destinations are the same within cells of `grid_size` degrees; EDR lets points match within `edr_eps` metres; a
-    silence longer than `gap_s` begins another trajectory.
+    silence longer than `gap_s` begins another trajectory. The grid covers `bounds` (south, west, north, east), or the
+    road network `roads`, which files of road ids need, or the real trajectories. `slicing` asks for figures by time of
+    day or by place.
 
     >>> import watchkeeper as wk
     >>> real = {"traj_id": [1, 1, 1], "lat": [50.0, 50.1, 50.2], "lon": [8.0, 8.0, 8.0]}
@@ -75,8 +83,13 @@ def tracks(
     >>> round(result.summary.metrics["hausdorff_km"].mean, 1)
     0.7
     """
-    both = [tracks_in(data, gap_s=gap_s, quiet=True) for data in (real, gen)]
-    result = evaluate(*both, grid=grid_over(both[0], grid_size), eps_m=edr_eps, od_source=od_source, jobs=jobs)
+    network = None if roads is None else read_roads(Path(roads))
+    both = [tracks_in(data, gap_s=gap_s, quiet=True, roads=network) for data in (real, gen)]
+    if bounds is not None:
+        grid = grid_within(bounds, grid_size)
+    else:
+        grid = network.grid(grid_size) if network else grid_over(both[0], grid_size)
+    result = evaluate(*both, grid=grid, eps_m=edr_eps, od_source=od_source, slicing=slicing, jobs=jobs)
     if not len(result.matching.pairs):
         raise EvaluationError(NO_PAIRS)
     return result

@@ -31,6 +31,7 @@ from watchkeeper.evaluation.tracks.files import read_tracks
 from watchkeeper.evaluation.tracks.metrics import FILE_NAME, OD_SOURCES
 from watchkeeper.evaluation.tracks.pairs import grid_over
 from watchkeeper.evaluation.tracks.report import table
+from watchkeeper.evaluation.tracks.roads import read_roads
 from watchkeeper.streams.logs.exits import USAGE, fail
 
 __all__ = ["Evaluation", "dtw_km", "edr", "evaluate", "hausdorff_km", "haversine_km", "read_tracks"]
@@ -46,9 +47,11 @@ examples:
   watchkeeper evaluate tracks real.csv gen.csv --out 'eval/{timestamp}'      results.json and trajectory_metrics.json
   watchkeeper evaluate tracks real.geojson gen.geojson --report report.html
   watchkeeper evaluate tracks real.csv gen.csv --bounds 39.7 116.1 40.2 116.7     the same cells for every data set
+  watchkeeper evaluate tracks test.csv generated.csv --roads roadmap.geo          lists of roads (rid_list)
   watchkeeper evaluate tracks real.csv gen.csv --slice time place --utc-offset 8 --centre 39.9042 116.4074 5
 
-Files: .csv with traj_id (or id), lat, lon and perhaps t; GeoJSON lines; .wklog and all other logs.
+Files: .csv with traj_id (or id), lat, lon and perhaps t; .csv with rid_list or gene_trace_road_id, which need --roads;
+GeoJSON lines; .wklog and all other logs.
 docs/evaluation/tracks.md defines every figure. A file name of - is standard output.
 exit codes: 0 good, 1 failed, 2 usage
 """
@@ -91,7 +94,9 @@ def main(args: argparse.Namespace) -> int:
         bounds, slicing = options.bounds_in(args), options.slicing_in(args)
     except options.UsageError as error:
         return fail(str(error), USAGE)
-    real, gen = (read_tracks(path, gap_s=args.gap_s, quiet=args.quiet) for path in (args.real, args.gen))
+    roads = read_roads(args.roads) if args.roads else None
+    real, gen = (read_tracks(path, gap_s=args.gap_s, quiet=args.quiet, roads=roads) for path in (args.real, args.gen))
+    grid = bounds or (roads.grid(args.grid_size) if roads else grid_over(real, args.grid_size))
     if not args.quiet:
         for tracks in (real, gen):
             for remark in tracks.remarks:
@@ -99,7 +104,7 @@ def main(args: argparse.Namespace) -> int:
     with _bar(hidden=args.quiet) as bar:
         task = bar.add_task("comparing", total=1.0)
         result = evaluate(
-            real, gen, grid=bounds or grid_over(real, args.grid_size), eps_m=args.edr_eps, od_source=args.od_source,
+            real, gen, grid=grid, eps_m=args.edr_eps, od_source=args.od_source,
             slicing=slicing, jobs=args.jobs, done=lambda share: bar.update(task, completed=share),
         )  # fmt: skip
     if not len(result.matching.pairs):

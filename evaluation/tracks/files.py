@@ -3,6 +3,7 @@
 CSV (`.csv`, `.csv.gz`): one row per point with `lat`, `lon` in degrees and `traj_id` (or `id`), optionally `t` in
 seconds. Rows of one trajectory need not stand together. Where a `kind` column says that a row is neither adsb nor gps,
 it is passed over. Unlike a live stream, in which a bad sample is counted and dropped, a comparison needs every point.
+A CSV of road ids is read by roads.py.
 
 Logs (`.wklog` and others of streams/logs/source.py): a trajectory is what one vehicle reports in `adsb`, or in `gps`
 with latitude and longitude. Local positions (gps_x, gps_y) have no place on the Earth and are left out, with a remark.
@@ -26,6 +27,7 @@ from rich.console import Console
 from rich.progress import wrap_file
 
 from watchkeeper.evaluation.tracks.geojson import is_geojson, read_geojson
+from watchkeeper.evaluation.tracks.roads import Roads, names_roads, read_road_tracks
 from watchkeeper.evaluation.tracks.set import LAT, LON, Tracks, tracks_of
 from watchkeeper.streams.batch import F8, I8, Bool
 from watchkeeper.streams.foreign.files import UnpackError, open_file, text_of
@@ -44,10 +46,12 @@ POSITION_KINDS = (Kind.ADSB, Kind.GPS)
 _WORDS = tuple(kind.word for kind in POSITION_KINDS)
 
 
-def tracks_in(data: TrackData, *, gap_s: float | None = None, quiet: bool = False) -> Tracks:
+def tracks_in(
+    data: TrackData, *, gap_s: float | None = None, quiet: bool = False, roads: Roads | None = None
+) -> Tracks:
     """The trajectories of a file, a frame, a log or a simulation. Raises LogError or FrameError."""
     if isinstance(data, (str, PathLike)):
-        return read_tracks(Path(data), gap_s=gap_s, quiet=quiet)
+        return read_tracks(Path(data), gap_s=gap_s, quiet=quiet, roads=roads)
     if is_frame(data):
         return _read_frame(data, gap_s)
     (source,) = sources_of(data)
@@ -89,12 +93,16 @@ def _checked(field: Field, cells: Cells, keep: Bool) -> F8:
     return found
 
 
-def read_tracks(path: Path, *, gap_s: float | None = None, quiet: bool = False) -> Tracks:
-    """The trajectories of a file, told by its name. Raises LogError, which names file, record and field."""
+def read_tracks(path: Path, *, gap_s: float | None = None, quiet: bool = False, roads: Roads | None = None) -> Tracks:
+    """The trajectories of a file, told by its name. Raises LogError, which names file, record and field.
+
+    A CSV of road ids needs the network that they are of.
+    """
     name = path.name.lower()
     try:
         if name.endswith((".csv", ".csv.gz")):
-            tracks = _read_csv(path, gap_s, quiet)
+            named = names_roads(path)
+            tracks = read_road_tracks(path, roads, gap_s=gap_s) if named else _read_csv(path, gap_s, quiet)
         elif is_geojson(path):
             tracks = read_geojson(path)
             if gap_s is not None:

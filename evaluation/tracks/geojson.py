@@ -1,7 +1,7 @@
 """Trajectories from GeoJSON (RFC 7946): one per feature, a LineString or a MultiLineString.
 
 The parts of a MultiLineString are one trajectory, because the standard has lines cut in two at the antimeridian.
-Positions are [longitude, latitude, …]; whatever follows them is ignored. Called by files.py.
+Positions are [longitude, latitude, …]; whatever follows them is ignored. Called by files.py; roads.py takes positions.
 """
 
 from __future__ import annotations
@@ -97,16 +97,17 @@ def _line(path: Path, where: str, geometry: Any) -> Iterator[tuple[float, float]
     parts = coordinates if kind == "MultiLineString" else [coordinates]
     if not isinstance(parts, list) or not all(isinstance(part, list) for part in parts):
         raise LogError(path, f"{where}: geometry.coordinates is missing or not a list of positions")
-    for at, position in enumerate(position for part in parts for position in part):
-        yield _position(path, f"{where}: geometry.coordinates, position {at:,}", position)
+    for at, place in enumerate(place for part in parts for place in part):
+        yield position(path, f"{where}: geometry.coordinates, position {at:,}", place)
 
 
-def _position(path: Path, where: str, position: Any) -> tuple[float, float]:
-    if not isinstance(position, list) or len(position) < 2:
+def position(path: Path, where: str, value: Any) -> tuple[float, float]:
+    """Longitude and latitude of a position in GeoJSON's order. Raises LogError."""
+    if not isinstance(value, list) or len(value) < 2:
         raise LogError(path, f"{where}: expected [longitude, latitude]")
-    for name, field, value in (("longitude", LON, position[0]), ("latitude", LAT, position[1])):
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            raise LogError(path, f"{where}: {name} {value!r} is not a number")
-        if not field.lo <= value <= field.hi:
-            raise LogError(path, f"{where}: {name} {value!r:.20} is not within {field.lo:g} … {field.hi:g}")
-    return float(position[0]), float(position[1])
+    for name, field, number in (("longitude", LON, value[0]), ("latitude", LAT, value[1])):
+        if isinstance(number, bool) or not isinstance(number, int | float):
+            raise LogError(path, f"{where}: {name} {number!r} is not a number")
+        if not field.lo <= number <= field.hi:
+            raise LogError(path, f"{where}: {name} {number!r:.20} is not within {field.lo:g} … {field.hi:g}")
+    return float(value[0]), float(value[1])

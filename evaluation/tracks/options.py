@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
 from watchkeeper.evaluation.shared.arguments import number, whole
-from watchkeeper.evaluation.tracks.pairs import GRID_SIZE_DEG, Grid
+from watchkeeper.evaluation.tracks.pairs import GRID_SIZE_DEG, Grid, grid_within
 from watchkeeper.evaluation.tracks.slices import DAY_H, PLACE, TIME, Slicing
 
 HOURS = Slicing(()).hours
@@ -23,7 +24,11 @@ def add_grid(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--bounds", type=float, nargs=4, metavar=("SOUTH", "WEST", "NORTH", "EAST"),
-        help="the area of the grid in degrees (default: that of the real trajectories)",
+        help="the area of the grid in degrees (default: that of the road network or, without one, of the real ones)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--roads", type=Path, metavar="ROADMAP.geo",
+        help="the road network: needed for trajectories that are lists of roads, and the area of the grid",
     )  # fmt: skip
 
 
@@ -48,12 +53,10 @@ def add_slices(parser: argparse.ArgumentParser) -> None:
 
 def bounds_in(args: argparse.Namespace) -> Grid | None:
     """The grid of --bounds. Raises UsageError."""
-    if args.bounds is None:
-        return None
-    south, west, north, east = args.bounds
-    if not (-90.0 <= south < north <= 90.0 and -180.0 <= west < east <= west + 360.0):
-        raise UsageError(f"--bounds {south:g} {west:g} {north:g} {east:g}: expected SOUTH < NORTH and WEST < EAST")
-    return Grid(south, west, north, east, args.grid_size)
+    try:
+        return None if args.bounds is None else grid_within(args.bounds, args.grid_size)
+    except ValueError as error:
+        raise UsageError(f"--{error}") from error
 
 
 def slicing_in(args: argparse.Namespace) -> Slicing | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict, deque
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -79,6 +80,14 @@ class Matching:
     ends_real: Ends
     ends_gen: Ends
     """Where the trajectories of each side begin and end."""
+
+
+def grid_within(bounds: Sequence[float], size_deg: float = GRID_SIZE_DEG) -> Grid:
+    """The grid over an area: south, west, north, east. Raises ValueError."""
+    south, west, north, east = bounds
+    if not (-90.0 <= south < north <= 90.0 and -180.0 <= west < east <= west + 360.0):
+        raise ValueError(f"bounds {south:g} {west:g} {north:g} {east:g}: expected SOUTH < NORTH and WEST < EAST")
+    return Grid(south, west, north, east, size_deg)
 
 
 def grid_over(tracks: Tracks, size_deg: float = GRID_SIZE_DEG) -> Grid:

@@ -133,7 +133,8 @@ def divergence_rows(s: Summary) -> list[tuple[str, ...]]:
 
 def slice_rows(s: Summary, by: str) -> list[tuple[str, ...]]:
     """What is known of each slice by time or by place, a heading first."""
-    metrics, quantities = ("hausdorff_norm", "dtw_norm", "edr"), list(s.divergences)
+    metrics = ("hausdorff_norm", "dtw_norm", "edr")
+    quantities = [name for name in ("distance_km", "step_min", "radius_km") if name in s.divergences]
     heads = (f"by {by}", "real", "gen", "compared", "pair", *metrics, *(f"JSD {name}" for name in quantities))
     rows: list[tuple[str, ...]] = [heads]
     for k in s.slices:
@@ -148,10 +149,10 @@ def slice_rows(s: Summary, by: str) -> list[tuple[str, ...]]:
 def table(s: Summary) -> str:
     """The figures for people."""
     lines = [f"{name:20}{number:>10}   {remark}" for name, number, remark in (*counts(s), *rates(s))]
-    tables = [spreads(s)] * bool(s.metrics) + [divergence_rows(s)] * bool(s.divergences)
-    tables += [slice_rows(s, by) for by in dict.fromkeys(k.by for k in s.slices)]
-    for rows in tables:
-        widths = [max(12, *(len(cell) + 2 for cell in column)) for column in list(zip(*rows, strict=True))[1:]]
+    tables = [(12, spreads(s))] * bool(s.metrics) + [(12, divergence_rows(s))] * bool(s.divergences)
+    tables += [(8, slice_rows(s, by)) for by in dict.fromkeys(k.by for k in s.slices)]
+    for least, rows in tables:
+        widths = [max(least, *(len(cell) + 2 for cell in column)) for column in list(zip(*rows, strict=True))[1:]]
         lines.append("")
         for name, *cells in rows:
             lines.append(f"{name:20}" + "".join(f"{cell:>{w}}" for cell, w in zip(cells, widths, strict=True)))

@@ -50,12 +50,27 @@ def tracks_csv() -> Files:
     return Files("x.csv", ["\n".join(["traj_id,t,lat,lon", *rows]).encode()])
 
 
+def road_network() -> Files:
+    """Three roads."""
+    rows = [f'{k},LineString,"[[8.{k}, 50.0], [8.{k}, 50.{k}], [8.5, 50.1]]",primary' for k in range(3)]
+    return Files("roadmap.geo", ["\n".join(["geo_id,type,coordinates,highway", *rows]).encode()])
+
+
+def road_tracks() -> Files:
+    """Trajectories as lists of roads, next to their network."""
+    real = 'traj_id,rid_list,time_list\n7,"0,1,2","2020-01-01T00:00:00Z,2020-01-01T00:01:00Z,2020-01-01T00:02:00Z"\n'
+    gen = "gene_trace_road_id,gene_trace_datetime\n\"[0, 1]\",\"['2020-01-01T00:00:00Z', '2020-01-01T00:01:00Z']\"\n"
+    network = road_network()
+    return Files("x.csv", [real.encode(), gen.encode()], {network.name: network.seeds[0]})
+
+
 def paired() -> Files:
     """A model's records."""
     records = [{"od_pair": [k % 7, k % 3], "real_traj_idx": k, "dtw_km": math.sin(k)} for k in range(9)]
     metadata = {"generated_file": "gen.csv", "real_data_file": "real.csv", "od_source": "test",
                 "evaluation_timestamp": "2025-01-01T00:00:00+00:00", "num_trajectory_comparisons": 9,
-                "grid_size": 0.001, "edr_eps": 100.0}  # fmt: skip
+                "grid_size": 0.001, "edr_eps": 100.0,
+                "grid_bounds": {"south": 50.0, "west": 8.0, "north": 51.0, "east": 9.0}}  # fmt: skip
     return Files(
         "m.json", [json.dumps({"metadata": metadata, "trajectory_metrics": records}).encode()], edit=edited_json
     )

@@ -25,6 +25,8 @@ from watchkeeper.evaluation.paired.files import read_model
 from watchkeeper.evaluation.protocol.splits import read_splits
 from watchkeeper.evaluation.textfile.command import rows_of
 from watchkeeper.evaluation.tracks.files import read_tracks
+from watchkeeper.evaluation.tracks.roads import read_roads
+from watchkeeper.evaluation.tracks.set import Tracks
 from watchkeeper.streams.adapters.base import resolve
 from watchkeeper.streams.adapters.catalog import discover
 from watchkeeper.streams.check import checked
@@ -143,6 +145,10 @@ def _figures(path: Path) -> None:
         raise LogError(path, "no result") from error
 
 
+def _road_ids(path: Path) -> Tracks:
+    return read_tracks(path, quiet=True, roads=read_roads(path.parent / "roadmap.geo"))
+
+
 EVALUATIONS: dict[str, tuple[Callable[[], corpus.Files], Read]] = {
     "conflicts json": (lambda: evaluated.episode("e.json"), _whole(lambda path: list(read_episodes(path, 1.0)))),
     "conflicts msgpack": (lambda: evaluated.episode("e.msgpack"), _whole(lambda path: list(read_episodes(path, 1.0)))),
@@ -150,6 +156,8 @@ EVALUATIONS: dict[str, tuple[Callable[[], corpus.Files], Read]] = {
     "conflicts truth": (evaluated.truth, _whole(lambda path: list(read_episodes(path, 1.0)))),
     "tracks geojson": (evaluated.geojson, _whole(lambda path: read_tracks(path, quiet=True))),
     "tracks csv": (evaluated.tracks_csv, _whole(lambda path: read_tracks(path, quiet=True))),
+    "tracks roads": (evaluated.road_network, _whole(read_roads)),
+    "tracks road ids": (evaluated.road_tracks, _whole(_road_ids)),
     "paired json": (evaluated.paired, _whole(lambda path: read_model(path, ["dtw_km"]))),
     "leakage csv": (evaluated.features, _whole(lambda path: correlations(path, None))),
     "splits json": (evaluated.splits, _whole(read_splits)),
