@@ -18,7 +18,8 @@ from narwhals.typing import IntoDataFrame
 
 from watchkeeper.evaluation.paired.files import Model, Record, find_file, frame_model, read_model
 from watchkeeper.evaluation.paired.models import Comparison, as_json, compare
-from watchkeeper.evaluation.paired.stats import ALPHA, RESAMPLES, SEED, PairedResult
+from watchkeeper.evaluation.paired.result import PairedResult
+from watchkeeper.evaluation.paired.stats import ALPHA, RESAMPLES, SEED
 from watchkeeper.evaluation.shared.arguments import missing_extra
 from watchkeeper.evaluation.shared.errors import EvaluationError
 from watchkeeper.evaluation.tracks.api import Evaluation as TracksResult

@@ -14,7 +14,8 @@ from watchkeeper.evaluation.paired.api import DEFAULT_METRICS, paired
 from watchkeeper.evaluation.paired.files import find_file, pair, read_model
 from watchkeeper.evaluation.paired.models import Comparison, as_json, compare, short_names
 from watchkeeper.evaluation.paired.report import table
-from watchkeeper.evaluation.paired.stats import ALPHA, RESAMPLES, SEED, PairedResult, compare_models_paired, correct
+from watchkeeper.evaluation.paired.result import PairedResult
+from watchkeeper.evaluation.paired.stats import ALPHA, RESAMPLES, SEED, compare_models_paired, correct
 from watchkeeper.evaluation.shared.arguments import (
     STDOUT,
     html_file,

@@ -12,7 +12,8 @@ import msgspec
 import numpy as np
 
 from watchkeeper.evaluation.paired.files import BOUNDS, Model, Pairs, pair
-from watchkeeper.evaluation.paired.stats import ALPHA, RESAMPLES, SEED, PairedResult, compare_models_paired, correct
+from watchkeeper.evaluation.paired.result import PairedResult
+from watchkeeper.evaluation.paired.stats import ALPHA, RESAMPLES, SEED, compare_models_paired, correct
 from watchkeeper.streams.batch import F8
 from watchkeeper.streams.logs.source import LogError
 

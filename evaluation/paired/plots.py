@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from watchkeeper.evaluation.paired.models import Comparison
-from watchkeeper.evaluation.paired.stats import PairedResult
+from watchkeeper.evaluation.paired.result import PairedResult
 from watchkeeper.streams.batch import F8
 
 FIRST_COLOUR, SECOND_COLOUR = "#0072b2", "#d55e00"

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import math
 
+from watchkeeper.evaluation.paired.agreement import nearer_is_first
 from watchkeeper.evaluation.paired.models import Comparison
-from watchkeeper.evaluation.paired.stats import NO_TEST, PAIRED_T, WILCOXON, PairedResult
+from watchkeeper.evaluation.paired.result import NO_TEST, PAIRED_T, WILCOXON, PairedResult
 
 NONE = "–"
 TEST_WORDS = {PAIRED_T: "t", WILCOXON: "Wilcoxon", NO_TEST: NONE}
@@ -29,6 +30,7 @@ def table(c: Comparison) -> str:
         *(_line(cells(r)) for r in c.results),
         "",
         *(f"{r.metric_name}: {verdict(r)}" for r in c.results),
+        *(f"{r.metric_name}: note: {r.disagreement}" for r in c.results if r.disagreement),
         *(f"{r.metric_name}: {tests(r)}" for r in c.results if r.test != NO_TEST),
         *notes(c),
     ]
@@ -64,16 +66,15 @@ def verdict(r: PairedResult) -> str:
     """What the figures mean, with the corrected p-values where there are any."""
     if math.isnan(r.p_value):
         return "not tested"
-    # Wilcoxon's test is about the middle of the differences, which a few large ones do not move
-    middle = r.median_difference if r.test == WILCOXON and r.median_difference else r.mean_difference
-    nearer = r.model1_name if middle < 0.0 else r.model2_name
+    nearer = r.model1_name if nearer_is_first(r) else r.model2_name
+    decided = "" if r.test == NO_TEST else f"; decided by: {r.test_name}"
     if r.significant_holm:
-        return f"{nearer} is nearer (significant after Holm's correction)"
+        return f"{nearer} is nearer (significant after Holm's correction){decided}"
     if r.significant_bh:
-        return f"{nearer} is nearer (significant by Benjamini-Hochberg, not by Holm)"
+        return f"{nearer} is nearer (significant by Benjamini-Hochberg, not by Holm){decided}"
     if r.significant:
-        return f"{nearer} is nearer by this metric alone; not significant once corrected over all of them"
-    return f"no significant difference (alpha {r.alpha:g})"
+        return f"{nearer} is nearer by this metric alone; not significant once corrected over all of them{decided}"
+    return f"no significant difference (alpha {r.alpha:g}){decided}"
 
 
 def tests(r: PairedResult) -> str:

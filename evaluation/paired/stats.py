@@ -16,6 +16,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import stats
 
+from watchkeeper.evaluation.paired.agreement import disagreement, judged
+from watchkeeper.evaluation.paired.result import PAIRED_T, WILCOXON, PairedResult, Tested
 from watchkeeper.streams.batch import F8
 
 ALPHA = 0.05
@@ -33,51 +35,6 @@ BCA_PAIRS = 1000
 _BATCH = 2_000_000
 # Differences below this share of the values are rounding; those below the other have squares that are 0.
 _ROUNDING, _TINY = 1e-12, 1e-150
-
-PAIRED_T, WILCOXON, NO_TEST = "paired_t", "wilcoxon", "none"
-
-
-class Tested(msgspec.Struct, frozen=True):
-    """One test's statistic and two-sided p-value; NaN where it is undefined."""
-
-    statistic: float = math.nan
-    p_value: float = math.nan
-
-
-class PairedResult(msgspec.Struct, frozen=True):
-    """The comparison of two models by one metric."""
-
-    metric_name: str
-    model1_name: str
-    model2_name: str
-    alpha: float
-    n_pairs: int
-    n_dropped: int
-    """Pairs in which a value was not finite."""
-    model1_mean: float = math.nan
-    model2_mean: float = math.nan
-    mean_difference: float = math.nan
-    median_difference: float = math.nan
-    std_difference: float = math.nan
-    ci_low: float = math.nan
-    ci_high: float = math.nan
-    """Bootstrap interval of the mean difference at the level 1 - alpha."""
-    ci_method: str = ""
-    cohens_d: float = math.nan
-    """Mean over standard deviation (n - 1) of the differences; infinite where all are the same but not 0."""
-    shapiro: Tested = Tested()
-    paired_t: Tested = Tested()
-    wilcoxon: Tested = Tested()
-    test: str = NO_TEST
-    """The one whose p-value counts: paired_t, wilcoxon or none."""
-    p_value: float = math.nan
-    significant: bool = False
-    """p_value < alpha, before any correction."""
-    p_holm: float = math.nan
-    p_bh: float = math.nan
-    significant_holm: bool = False
-    significant_bh: bool = False
-    notes: list[str] = []
 
 
 def compare_models_paired(
@@ -116,7 +73,7 @@ def compare_models_paired(
         return _no_difference(result)
     same = np.ptp(a - b) <= nothing
     result = _same_difference(result, a, b) if same else _tested(result, a, b, seed, resamples)
-    return msgspec.structs.replace(result, significant=bool(result.p_value < alpha))
+    return judged(result)
 
 
 def correct(results: Sequence[PairedResult], alpha: float = ALPHA) -> list[PairedResult]:
@@ -138,6 +95,7 @@ def correct(results: Sequence[PairedResult], alpha: float = ALPHA) -> list[Paire
             significant_holm=bool(holm_yes[at]),
             significant_bh=bool(bh_yes[at]),
         )
+        corrected[k] = msgspec.structs.replace(corrected[k], disagreement=disagreement(corrected[k]))
     return corrected
 
 

@@ -15,6 +15,7 @@ from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
 from watchkeeper.evaluation.paired import stats as paired_stats
+from watchkeeper.evaluation.paired.agreement import nearer_is_first
 from watchkeeper.evaluation.paired.command import PairedResult, compare_models_paired, correct
 
 NAN = math.nan
@@ -53,6 +54,66 @@ def test_the_numbers_are_scipys(n, skewed):
     assert result.cohens_d == pytest.approx(np.mean(a - b) / np.std(a - b, ddof=1), rel=1e-12)
     # t is d times the root of n: the two must agree
     assert result.cohens_d * math.sqrt(n) == pytest.approx(t.statistic, rel=1e-9)
+
+
+@pytest.mark.parametrize("skewed", [False, True])
+def test_the_deciding_test_is_named_with_its_statistic(skewed):
+    a, b = two_models(200, skewed=skewed)
+    result = compare(a, b)
+    expected = stats.wilcoxon(a, b) if skewed else stats.ttest_rel(a, b)
+    assert result.test_name == ("Wilcoxon signed-rank test" if skewed else "Paired t-test")
+    assert result.test_statistic == expected.statistic
+    untested = compare([1.0], [2.0])
+    assert (untested.test_name, math.isnan(untested.test_statistic)) == ("none", True)
+
+
+# Many small differences to one side and a few huge ones to the other: the middle and the mean part.
+PARTED = np.concatenate((np.linspace(-0.02, -0.01, 60), [0.3, 0.5, 0.9]))
+
+
+def test_a_significant_test_next_to_an_interval_with_0_in_it_is_put_into_words():
+    result = compare(PARTED, np.zeros(63))
+    assert (result.test, result.significant, result.interval_excludes_zero) == ("wilcoxon", True, False)
+    assert (
+        "95 % interval of the mean difference contains 0, but the Wilcoxon signed-rank test decides"
+        in result.disagreement
+    )
+
+
+def test_an_interval_on_the_other_side_is_put_into_words():
+    result = compare(np.concatenate((np.linspace(-0.02, -0.01, 60), np.linspace(3.0, 9.0, 12))), np.zeros(72))
+    assert (result.significant, result.ci_low > 0.0, result.median_difference < 0.0) == (True, True, True)
+    assert "speaks for the other model, but the Wilcoxon signed-rank test decides" in result.disagreement
+
+
+def test_an_interval_without_0_next_to_no_significance_is_put_into_words():
+    # five equal differences: Wilcoxon cannot go below 2 / 2^5, whatever they are
+    result = compare([2.0, 3.0, 4.0, 5.0, 6.0], [1.0, 2.0, 3.0, 4.0, 5.0])
+    assert (result.p_value, result.significant, result.interval_excludes_zero) == (0.0625, False, True)
+    assert (
+        "excludes 0, but the Wilcoxon signed-rank test decides and finds no significant difference"
+        in result.disagreement
+    )
+
+
+def test_the_interval_is_not_corrected_and_it_says_so():
+    shifted = stats.norm.ppf((np.arange(40) + 0.5) / 40) + 0.35  # p about 0.03
+    clear = compare(shifted, np.zeros(40))
+    assert (clear.significant, clear.interval_excludes_zero, clear.disagreement) == (True, True, "")
+    others = [PairedResult("m", "a", "b", 0.05, 9, 0, p_value=p) for p in (0.5, 0.6, 0.7)]
+    corrected = correct([clear, *others])[0]
+    assert (corrected.significant, corrected.significant_holm) == (True, False)
+    assert "not corrected for the number of metrics, and p Holm is" in corrected.disagreement
+
+
+@given(st.lists(st.floats(-1.0, 1.0), min_size=3, max_size=30))
+@settings(max_examples=60, deadline=None)
+def test_significance_and_interval_never_part_without_a_word(differences):
+    result = compare(differences, [0.0] * len(differences), resamples=100)
+    parted = result.significant != result.interval_excludes_zero
+    assert bool(result.disagreement) or not parted
+    if result.significant and not parted and not result.disagreement:
+        assert (result.ci_high < 0.0) == (nearer_is_first(result))
 
 
 def test_both_branches_of_the_assumption_check_are_taken():
