@@ -7,7 +7,7 @@ than two models every two are compared. command.py is the same from a terminal.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from os import PathLike
 from pathlib import Path
@@ -16,21 +16,25 @@ from typing import Any, TypeAlias
 import msgspec
 from narwhals.typing import IntoDataFrame
 
-from watchkeeper.evaluation.paired.files import Model, Record, find_file, frame_model, read_model
-from watchkeeper.evaluation.paired.models import Comparison, as_json, compare
+from watchkeeper.evaluation.paired.discover import Found, models_below, runs_of
+from watchkeeper.evaluation.paired.files import Model, Record, frame_model, read_model
+from watchkeeper.evaluation.paired.models import Comparison, as_json, check, compare
 from watchkeeper.evaluation.paired.result import PairedResult
+from watchkeeper.evaluation.paired.seeds import merged
 from watchkeeper.evaluation.paired.stats import ALPHA, RESAMPLES, SEED
 from watchkeeper.evaluation.shared.arguments import missing_extra
 from watchkeeper.evaluation.shared.errors import EvaluationError
 from watchkeeper.evaluation.tracks.api import Evaluation as TracksResult
 from watchkeeper.evaluation.tracks.metrics import FILE_NAME
 from watchkeeper.streams.frames.write import COUNT, FLAG, NUMBER, TEXT, Backend, rows_frame
+from watchkeeper.streams.logs.source import LogError
 
 # As the document recommends: kilometres grow with the number of points, and so say as much about the data as about the
 # model.
 DEFAULT_METRICS = ("hausdorff_norm", "dtw_norm", "edr")
-ModelData: TypeAlias = str | PathLike[str] | TracksResult | IntoDataFrame | Mapping[str, object]
+ModelData: TypeAlias = Found | str | PathLike[str] | TracksResult | IntoDataFrame | Mapping[str, object]
 """A result folder or file of `evaluate tracks`, its result, or the result's frame."""
+TOO_FEW = "fewer than two models to compare: run `watchkeeper evaluate tracks … --out FOLDER` for each"
 _TYPES = {"str": TEXT, "bool": FLAG, "int": COUNT}
 # One column per figure of a test, by its declared type.
 COLUMNS = {
@@ -41,12 +45,24 @@ COLUMNS = {
 
 
 @dataclass(frozen=True, slots=True)
+class Settings:
+    """How models are compared."""
+
+    metrics: tuple[str, ...] = DEFAULT_METRICS
+    alpha: float = ALPHA
+    seed: int = SEED
+    resamples: int = RESAMPLES
+
+
+@dataclass(frozen=True, slots=True)
 class Paired:
     """All comparisons, each of two models."""
 
     comparisons: list[Comparison]
     seed: int
     resamples: int
+    notes: list[str]
+    """What was left out, where models were looked for."""
 
     @property
     def results(self) -> list[PairedResult]:
@@ -63,7 +79,7 @@ class Paired:
 
 
 def paired(
-    models: Mapping[str, ModelData] | Sequence[ModelData],
+    models: str | PathLike[str] | Mapping[str, ModelData] | Sequence[ModelData],
     *,
     metrics: Sequence[str] = DEFAULT_METRICS,
     alpha: float = ALPHA,
@@ -73,7 +89,8 @@ def paired(
     """Compare models on the same trajectories: paired tests, effect sizes, intervals and corrected p-values.
 
     `models` maps names to results of `evaluate.tracks`: the result itself, its frame, its folder or its file. Without
-    names they are called model1, model2 and so on. Needs the extra `stats`.
+    names they are called model1, model2 and so on. One path is a folder of models, which are found by themselves. A
+    model's folder with a folder per seed (`seed1`, `seed2`) is compared over its seeds too. Needs the extra `stats`.
 
     >>> import watchkeeper as wk
     >>> where = {"origin": range(9), "destination": [0] * 9, "real_traj_idx": range(9)}
@@ -85,18 +102,42 @@ def paired(
     """
     if problem := missing_extra("evaluate.paired", "statsmodels", "stats"):
         raise ImportError(problem)
+    settings = Settings(tuple(metrics), alpha, seed, resamples)
+    if isinstance(models, (str, PathLike)):
+        found, empty = models_below(Path(models))
+        done = compare_all({model.name: model for model in found}, settings, skip=True)
+        return replace(done, notes=[*(left_out(folder) for folder in empty), *done.notes])
     if isinstance(models, Mapping):
-        names, given = list(models), list(models.values())
-    else:
-        names, given = [f"model{i}" for i in range(1, len(models) + 1)], list(models)
-    if len(given) < 2:
-        raise EvaluationError("fewer than two models to compare")
-    read = [model_of(data, metrics) for data in given]
-    comparisons = [
-        compare(read[i], read[k], (names[i], names[k]), metrics, alpha=alpha, seed=seed, resamples=resamples)
-        for i, k in combinations(range(len(read)), 2)
-    ]
-    return Paired(comparisons, seed, resamples)
+        return compare_all(models, settings)
+    return compare_all({f"model{i}": data for i, data in enumerate(models, 1)}, settings)
+
+
+def left_out(folder: Path) -> str:
+    """What is said of a model without metrics."""
+    return f"{folder}: no {FILE_NAME} in this folder, left out"
+
+
+def compare_all(models: Mapping[str, ModelData], settings: Settings, *, skip: bool = False) -> Paired:
+    """Every two of these models. Raises EvaluationError, and LogError for two that cannot be compared.
+
+    With `skip`, for models that nobody has chosen, such two are left out with a note, as long as others remain.
+    """
+    if len(models) < 2:
+        raise EvaluationError(TOO_FEW)
+    read = {name: model_of(data, settings.metrics) for name, data in models.items()}
+    comparisons: list[Comparison] = []
+    notes: list[str] = []
+    how: dict[str, Any] = {"alpha": settings.alpha, "seed": settings.seed, "resamples": settings.resamples}
+    for a, b in combinations(read, 2):
+        try:
+            comparisons.append(compare(read[a], read[b], (a, b), settings.metrics, **how))
+        except LogError as error:
+            if not skip:
+                raise
+            notes.append(f"{a} and {b} are not compared: {error}")
+    if not comparisons:
+        raise EvaluationError("; ".join(("no two of these models can be compared", *notes)))
+    return Paired(comparisons, settings.seed, settings.resamples, notes)
 
 
 def model_of(data: ModelData, metrics: Sequence[str]) -> Model:
@@ -107,10 +148,19 @@ def model_of(data: ModelData, metrics: Sequence[str]) -> Model:
             for m in data.metrics.trajectory_metrics
         ]
         return Model(data.gen.path, msgspec.to_builtins(data.metrics.metadata), records)
+    if isinstance(data, Found):
+        return read_runs(data.folder, data.files, metrics)
     if not isinstance(data, (str, PathLike)):
         return frame_model(data, metrics)
     path = Path(data)
-    file = find_file(path)
-    if file is None:
-        raise EvaluationError(f"{path}: no {FILE_NAME} in this folder")
-    return read_model(file, metrics)
+    return read_runs(path, runs_of(path), metrics)
+
+
+def read_runs(folder: Path, files: Mapping[str, Path], metrics: Sequence[str]) -> Model:
+    """A model of one run, or of one for each seed. Raises LogError where runs do not go together."""
+    if not files:
+        raise EvaluationError(f"{folder}: no {FILE_NAME} in this folder")
+    runs = [(seed, read_model(file, metrics)) for seed, file in files.items()]
+    for _, run in runs[1:]:
+        check(runs[0][1], run, metrics)
+    return merged(folder, runs, metrics)

@@ -10,8 +10,9 @@ import argparse
 import sys
 from pathlib import Path
 
-from watchkeeper.evaluation.paired.api import DEFAULT_METRICS, paired
-from watchkeeper.evaluation.paired.files import find_file, pair, read_model
+from watchkeeper.evaluation.paired.api import DEFAULT_METRICS, TOO_FEW, Settings, compare_all, left_out
+from watchkeeper.evaluation.paired.discover import Found, models_below, runs_of
+from watchkeeper.evaluation.paired.files import pair, read_model
 from watchkeeper.evaluation.paired.models import Comparison, as_json, compare, short_names
 from watchkeeper.evaluation.paired.report import table
 from watchkeeper.evaluation.paired.result import PairedResult
@@ -24,8 +25,9 @@ from watchkeeper.evaluation.shared.arguments import (
     plot_file,
     whole,
 )
+from watchkeeper.evaluation.shared.errors import EvaluationError
 from watchkeeper.evaluation.shared.output import write_json
-from watchkeeper.evaluation.tracks.metrics import FILE_NAME, METRICS
+from watchkeeper.evaluation.tracks.metrics import METRICS
 from watchkeeper.streams.logs.exits import USAGE, fail
 
 __all__ = ["Comparison", "PairedResult", "compare", "compare_models_paired", "correct", "pair", "read_model"]
@@ -35,12 +37,15 @@ Compare models on the same trajectories: paired t-test and Wilcoxon's, effect si
 difference, and p-values corrected over the metrics (Holm, Benjamini-Hochberg). Needs the extra `stats`."""
 EXAMPLES = """\
 examples:
+  watchkeeper evaluate paired eval                                           every model below this folder
   watchkeeper evaluate paired eval/vanilla eval/distilled
   watchkeeper evaluate paired a/trajectory_metrics.json b/trajectory_metrics.json --out paired_results.json
   watchkeeper evaluate paired eval/a eval/b eval/c --out paired_analysis     every two, a folder for each
   watchkeeper evaluate paired eval/a eval/b --report report.html
 
-A model is a result folder of `evaluate tracks --out FOLDER`, or a trajectory_metrics.json.
+A model is a result folder of `evaluate tracks --out FOLDER`, or a trajectory_metrics.json. With a folder for each seed
+(eval/vanilla/seed1, eval/vanilla/seed2 …) models are also compared over their seeds: mean, spread, and whether they
+differ by more than seeds do. Models without metrics are left out with a note; two must remain.
 docs/evaluation/paired.md says which test counts, and why. A file name of - is standard output.
 exit codes: 0 good (whatever the tests say), 1 failed, 2 usage
 """
@@ -49,9 +54,10 @@ RESULTS_NAME = "paired_results.json"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Arguments of this evaluation."""
-    parser.add_argument("first", metavar="A", type=Path, help="results of the first model")
-    parser.add_argument("second", metavar="B", type=Path, help="results of the second one")
-    parser.add_argument("more", metavar="MORE", type=Path, nargs="*", help="further models: every two are compared")
+    parser.add_argument(
+        "models", metavar="MODEL", type=Path, nargs="+",
+        help="results of a model; every two are compared. A single one is a folder of models",
+    )  # fmt: skip
     parser.add_argument(
         "--names", nargs="+", metavar="NAME", help="what to call the models (default: from their paths)"
     )
@@ -77,27 +83,44 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(args: argparse.Namespace) -> int:
     """Compare; the exit code."""
-    given = [args.first, args.second, *args.more]
     option = "--report" if args.report else "--plot"
     missing = missing_extra("evaluate paired", "statsmodels", "stats")
     if missing is None and (args.plot or args.report):
         missing = missing_extra(option, "matplotlib", "plots")
     if missing:
         return fail(missing)
-    if problem := _usage(args, given):
+    if problem := _usage(args):
         return fail(problem, USAGE)
-    found = [(path, file) for path in given if (file := find_file(path)) is not None]
-    for path in given:
-        if path not in dict(found):
-            print(f"watchkeeper: {path}: no {FILE_NAME} in this folder, left out", file=sys.stderr)
-    if len(found) < 2:
-        return fail("fewer than two models to compare: run `watchkeeper evaluate tracks … --out FOLDER` for each")
-    metrics = list(dict.fromkeys(args.metrics))
-    called = dict(zip(given, args.names or short_names(given), strict=True))
-    models = {called[path]: file for path, file in found}
-    comparisons = paired(
-        models, metrics=metrics, alpha=args.alpha, seed=args.seed, resamples=args.resamples
-    ).comparisons
+    models, notes = _models(args)
+    if len(models) < 2:
+        return fail("\nwatchkeeper: ".join((*notes, TOO_FEW)))
+    if len(models) > 2 and (args.plot or (args.out and _is_file(args.out))):
+        return fail(
+            f"{len(models)} models make several comparisons: --out takes a folder, and --plot works for two", USAGE
+        )
+    settings = Settings(tuple(dict.fromkeys(args.metrics)), args.alpha, args.seed, args.resamples)
+    try:
+        result = compare_all({model.name: model for model in models}, settings, skip=len(args.models) == 1)
+    except EvaluationError as error:
+        return fail("\nwatchkeeper: ".join((*notes, str(error))))
+    for note in (*notes, *result.notes):
+        print(f"watchkeeper: {note}", file=sys.stderr)
+    _write(args, result.comparisons)
+    return 0
+
+
+def _models(args: argparse.Namespace) -> tuple[list[Found], list[str]]:
+    """The models that have metrics, given one by one or below one folder, and a note for each that has none."""
+    first: Path = args.models[0]
+    if len(args.models) == 1 and first.is_dir():
+        found, empty = models_below(first, but=args.out)
+        return found, [left_out(folder) for folder in empty]
+    names = args.names or short_names(args.models)
+    given = [Found(name, path, runs_of(path)) for name, path in zip(names, args.models, strict=True)]
+    return [model for model in given if model.files], [left_out(model.folder) for model in given if not model.files]
+
+
+def _write(args: argparse.Namespace, comparisons: list[Comparison]) -> None:
     for comparison in comparisons:
         if args.out:
             write_json(_target(args.out, comparison), as_json(comparison, seed=args.seed, resamples=args.resamples))
@@ -111,19 +134,19 @@ def main(args: argparse.Namespace) -> int:
         from watchkeeper.evaluation.paired.page import write_report  # noqa: PLC0415
 
         write_report(args.report, comparisons)
-    return 0
 
 
-def _usage(args: argparse.Namespace, given: list[Path]) -> str | None:
+def _usage(args: argparse.Namespace) -> str | None:
     """What is wrong with the arguments together."""
+    given = args.models
+    if args.names and len(given) == 1:
+        return "--names is for models that are given one by one; below a folder they are called by their folders"
     if args.names and len(set(args.names)) != len(given):
         return f"--names {' '.join(args.names)}: expected {len(given)} different names"
     if any("/" in name for name in args.names or ()):
         return f"--names {' '.join(args.names)}: a name becomes a folder's, so it has no / in it"
     if len(set(given)) != len(given):
         return "a model cannot be compared with itself"
-    if len(given) > 2 and (args.plot or (args.out and _is_file(args.out))):
-        return f"{len(given)} models make several comparisons: --out takes a folder, and --plot works for two"
     return None
 
 

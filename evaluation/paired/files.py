@@ -19,7 +19,6 @@ from typing import Any
 
 import numpy as np
 
-from watchkeeper.evaluation.tracks.metrics import FILE_NAME
 from watchkeeper.streams.foreign.decode import ForeignError, from_python_json
 from watchkeeper.streams.foreign.files import read_document
 from watchkeeper.streams.frames.cells import FrameError, numbers
@@ -43,12 +42,24 @@ class Record:
 
 
 @dataclass(frozen=True, slots=True)
+class Run:
+    """One run of a model: its seed, "" where the folder names none, its file, and what it comes to."""
+
+    seed: str
+    path: Path
+    figures: dict[str, float]
+
+
+@dataclass(frozen=True, slots=True)
 class Model:
-    """The records of one model, in the order of its file."""
+    """The records of one model, in the order of its file; with several runs, their means (seeds.py)."""
 
     path: Path
     metadata: dict[str, Any]
     records: list[Record]
+    runs: tuple[Run, ...] = ()
+    folder: str = ""
+    """Where its results lie; empty where they are not from files."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,18 +69,6 @@ class Pairs:
     numbers: list[tuple[int, int]]
     by_index: int
     by_order: int
-
-
-def find_file(path: Path) -> Path | None:
-    """The metrics file: the path itself, or in a result folder, or in the newest of its (eval/) timestamp folders."""
-    if not path.is_dir():
-        return path
-    for pattern in (FILE_NAME, f"*/{FILE_NAME}", f"eval/*/{FILE_NAME}"):
-        # the folders are named by time, so the last name is the newest
-        found = sorted(path.glob(pattern))
-        if found:
-            return found[-1]
-    return None
 
 
 def read_model(path: Path, metrics: Sequence[str]) -> Model:

@@ -13,6 +13,7 @@ import numpy as np
 
 from watchkeeper.evaluation.paired.files import BOUNDS, Model, Pairs, pair
 from watchkeeper.evaluation.paired.result import PairedResult
+from watchkeeper.evaluation.paired.seeds import SeedComparison, compare_seeds
 from watchkeeper.evaluation.paired.stats import ALPHA, RESAMPLES, SEED, compare_models_paired, correct
 from watchkeeper.streams.batch import F8
 from watchkeeper.streams.logs.source import LogError
@@ -31,6 +32,8 @@ class Comparison:
     values: dict[str, tuple[F8, F8]]
     """For each metric the values of both models, pair by pair."""
     results: list[PairedResult]
+    seeds: list[SeedComparison]
+    """The same figures over the seeds of each model; empty where each has one run."""
     notes: list[str]
 
     @property
@@ -50,7 +53,11 @@ def compare(
     resamples: int = RESAMPLES,
 ) -> Comparison:
     """Pair two models and test each metric; corrected over the metrics. Raises LogError if they do not compare."""
-    notes = _check(first, second, metrics)
+    notes = check(first, second, metrics)
+    for name, model in zip(names, (first, second), strict=True):
+        if len(model.runs) > 1:
+            listed = ", ".join(run.seed or "none" for run in model.runs)
+            notes.append(f"{name}: values are means over its {len(model.runs)} runs (seeds {listed})")
     pairs = pair(first.records, second.records)
     if not pairs.numbers:
         raise LogError(second.path, f"no record in common with {first.path}: nothing to compare")
@@ -60,13 +67,18 @@ def compare(
         a, b = np.array(rows, np.float64).T
         values[metric] = a, b
     results = [
-        compare_models_paired(a, b, *names, metric, alpha, seed=seed, resamples=resamples)
+        msgspec.structs.replace(
+            compare_models_paired(a, b, *names, metric, alpha, seed=seed, resamples=resamples),
+            model1_folder=first.folder,
+            model2_folder=second.folder,
+        )
         for metric, (a, b) in values.items()
     ]
-    return Comparison(first, second, pairs, values, correct(results, alpha), notes)
+    seeds = compare_seeds(first, second, names, alpha)
+    return Comparison(first, second, pairs, values, correct(results, alpha), seeds, notes)
 
 
-def _check(first: Model, second: Model, metrics: Sequence[str]) -> list[str]:
+def check(first: Model, second: Model, metrics: Sequence[str]) -> list[str]:
     """What a person should know about the two. Raises LogError where their records do not mean the same."""
     must = ["od_source", "grid_size", *(["edr_eps"] if "edr" in metrics else [])]
     for name in must:
@@ -107,12 +119,19 @@ def as_json(comparison: Comparison, *, seed: int, resamples: int) -> dict[str, A
     return {
         "metadata": {
             "models": [
-                {"name": name, "file": str(model.path), "records": len(model.records)}
+                {
+                    "name": name,
+                    "folder": model.folder,
+                    "file": str(model.path),
+                    "records": len(model.records),
+                    "runs": [{"seed": run.seed or None, "file": str(run.path)} for run in model.runs],
+                }
                 for name, model in zip(c.names, (c.first, c.second), strict=True)
             ],
             "od_source": c.first.metadata["od_source"],
             "grid_size": c.first.metadata["grid_size"],
             "edr_eps": c.first.metadata["edr_eps"],
+            "grid_bounds": c.first.metadata.get("grid_bounds"),
             "seed": seed,
             "resamples": resamples,
         },
@@ -125,6 +144,7 @@ def as_json(comparison: Comparison, *, seed: int, resamples: int) -> dict[str, A
         },
         "notes": c.notes,
         "results": msgspec.to_builtins(c.results),
+        "across_seeds": msgspec.to_builtins(c.seeds),
     }
 
 

@@ -7,7 +7,17 @@ from pathlib import Path
 
 from watchkeeper.evaluation.paired.models import Comparison
 from watchkeeper.evaluation.paired.plots import plot_differences
-from watchkeeper.evaluation.paired.report import HEADS, cells, matching_words, notes, tests, verdict
+from watchkeeper.evaluation.paired.report import (
+    HEADS,
+    SEED_HEADS,
+    cells,
+    matching_words,
+    notes,
+    seed_rows,
+    seed_verdict,
+    tests,
+    verdict,
+)
 from watchkeeper.evaluation.paired.result import NO_TEST
 from watchkeeper.evaluation.shared.html import Picture, Table, Text, svg_of, write_page
 
@@ -31,6 +41,8 @@ def write_report(path: Path, comparisons: Sequence[Comparison]) -> None:
             *(Text(f"{r.metric_name}: {verdict(r)}{'' if r.test == NO_TEST else f'. {tests(r)}'}.") for r in c.results),
             *(Text(f"{r.metric_name}: note: {r.disagreement}.") for r in c.results if r.disagreement),
             *(Text(f"Note: {note}.") for note in notes(c)),
+            *([Table("across seeds", SEED_HEADS, seed_rows(c))] if c.seeds else []),
+            *(Text(f"{s.figure}: {seed_verdict(s)}.") for s in c.seeds),
             Picture(f"{first} minus {second}, pair by pair", svg_of(plot_differences(c), f"{first} {second}")),
         ]
     write_page(path, "Models compared on the same trajectories", parts)

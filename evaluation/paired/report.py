@@ -10,10 +10,13 @@ import math
 from watchkeeper.evaluation.paired.agreement import nearer_is_first
 from watchkeeper.evaluation.paired.models import Comparison
 from watchkeeper.evaluation.paired.result import NO_TEST, PAIRED_T, WILCOXON, PairedResult
+from watchkeeper.evaluation.paired.seeds import SeedComparison
 
 NONE = "–"
 TEST_WORDS = {PAIRED_T: "t", WILCOXON: "Wilcoxon", NO_TEST: NONE}
 HEADS = ("metric", "pairs", "mean 1", "mean 2", "difference", "interval", "d", "test", "p", "p Holm", "p BH")
+SEED_HEADS = ("across seeds", "model", "seeds", "mean", "std", "interval of mean")
+_SEED_WIDTHS = (20, 22, 7, 11, 11, 24)
 _WIDTHS = (15, 7, 9, 9, 11, 22, 7, 10, 9, 9, 9)
 
 
@@ -33,8 +36,35 @@ def table(c: Comparison) -> str:
         *(f"{r.metric_name}: note: {r.disagreement}" for r in c.results if r.disagreement),
         *(f"{r.metric_name}: {tests(r)}" for r in c.results if r.test != NO_TEST),
         *notes(c),
+        *(_seed_lines(c) if c.seeds else []),
     ]
     return "\n".join(lines)
+
+
+def _seed_lines(c: Comparison) -> list[str]:
+    rows = [_line(row, _SEED_WIDTHS) for row in (SEED_HEADS, *seed_rows(c))]
+    return ["", *rows, "", *(f"{s.figure}: {seed_verdict(s)}" for s in c.seeds)]
+
+
+def seed_rows(c: Comparison) -> list[tuple[str, ...]]:
+    """Each figure over the seeds of both models, in the order of SEED_HEADS."""
+    return [
+        (
+            s.figure, f"{k} {spread.model}", f"{len(spread.by_seed)}", _figure(spread.mean), _figure(spread.std),
+            NONE if math.isnan(spread.ci_low) else f"{spread.ci_low:.4g} to {spread.ci_high:.4g}",
+        )
+        for s in c.seeds
+        for k, spread in enumerate((s.first, s.second), 1)
+    ]  # fmt: skip
+
+
+def seed_verdict(s: SeedComparison) -> str:
+    """Whether two models differ by more than their seeds do."""
+    by = f"difference {s.difference:.4g}"
+    if s.in_stds and not math.isnan(s.in_stds) and not math.isinf(s.in_stds):
+        by += f", {s.in_stds:.2g} times the standard deviation of seeds"
+    test = "" if math.isnan(s.p_value) else f"; {s.test_name} {s.test_statistic:.3f}, p {s.p_value:.2g}"
+    return f"{s.words} ({by}{test})"
 
 
 def matching_words(c: Comparison) -> str:
@@ -99,8 +129,8 @@ def notes(c: Comparison) -> list[str]:
     ]
 
 
-def _line(row: tuple[str, ...]) -> str:
-    first, *rest = zip(row, _WIDTHS, strict=True)
+def _line(row: tuple[str, ...], widths: tuple[int, ...] = _WIDTHS) -> str:
+    first, *rest = zip(row, widths, strict=True)
     return f"{first[0]:<{first[1]}}" + "".join(f"{cell:>{width}}" for cell, width in rest)
 
 

@@ -121,8 +121,13 @@ def test_models_compare_as_results_as_frames_and_as_folders(tmp_path: Path) -> N
         assert main(["evaluate", "tracks", *words]) == 0
     expected = wk.evaluate.paired({name: tmp_path / name for name in results})
     frames = {name: result.to_frame("pandas") for name, result in results.items()}
+    nowhere = [msgspec.structs.replace(result, model1_folder="", model2_folder="") for result in expected.results]
     for models in (results, frames):
-        assert wk.evaluate.paired(models).results == expected.results
+        assert wk.evaluate.paired(models).results == nowhere
+    (tmp_path / "notes").mkdir()
+    found = wk.evaluate.paired(tmp_path)
+    assert list(found.to_dict()) == ["far_vs_near"]
+    assert found.notes == [f"{tmp_path / 'notes'}: no trajectory_metrics.json in this folder, left out"]
     frame = expected.to_frame("polars")
     assert frame["metric_name"].to_list() == ["hausdorff_norm", "dtw_norm", "edr"]
     assert frame["mean_difference"].max() < 0.0
