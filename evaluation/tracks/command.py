@@ -81,14 +81,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"{FILE_NAME} as a .json file, or a folder for it and {RESULTS_NAME}; {{timestamp}} is replaced",
     )  # fmt: skip
     parser.add_argument("--plot", type=plot_file, metavar="FILE", help="draw pairs, .png, .svg or .pdf (extra `plots`)")
+    parser.add_argument(
+        "--histograms",
+        type=plot_file,
+        metavar="FILE",
+        help="draw the distributions and their divergence (extra `plots`)",
+    )
     parser.add_argument("--report", type=html_file, metavar="FILE.html", help="one page with it all (extra `plots`)")
     parser.add_argument("--quiet", action="store_true", help="no progress bar and no remarks about the files")
 
 
 def main(args: argparse.Namespace) -> int:
     """Evaluate; the exit code."""
-    option = "--report" if args.report else "--plot"
-    if (args.plot or args.report) and (missing := missing_extra(option, "matplotlib", "plots")):
+    drawn = next((name for name in ("report", "plot", "histograms") if getattr(args, name)), None)
+    if drawn and (missing := missing_extra(f"--{drawn}", "matplotlib", "plots")):
         return fail(missing)
     try:
         bounds, slicing = options.bounds_in(args), options.slicing_in(args)
@@ -114,15 +120,23 @@ def main(args: argparse.Namespace) -> int:
         _write(args.out, result)
     if args.out != STDOUT:
         print(table(result.summary))
-    if args.plot:
-        from watchkeeper.evaluation.tracks.plots import plot_overlays  # noqa: PLC0415
+    _draw(args, result)
+    return 0
 
-        plot_overlays(real, gen, result.metrics).savefig(args.plot, dpi=110)
+
+def _draw(args: argparse.Namespace, result: Evaluation) -> None:
+    """The pictures and the page that were asked for."""
+    if args.plot or args.histograms:
+        from watchkeeper.evaluation.tracks.plots import plot_histograms, plot_overlays  # noqa: PLC0415
+
+        if args.plot:
+            plot_overlays(result.real, result.gen, result.metrics).savefig(args.plot, dpi=110)
+        if args.histograms:
+            plot_histograms(result.real, result.gen).savefig(args.histograms, dpi=110)
     if args.report:
         from watchkeeper.evaluation.tracks.page import write_report  # noqa: PLC0415
 
-        write_report(args.report, real, gen, result.metrics, result.summary)
-    return 0
+        write_report(args.report, result.real, result.gen, result.metrics, result.summary)
 
 
 def _write(path: Path, result: Evaluation) -> None:

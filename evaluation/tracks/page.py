@@ -6,8 +6,8 @@ from pathlib import Path
 
 from watchkeeper.evaluation.shared.html import Picture, Table, Text, svg_of, write_page
 from watchkeeper.evaluation.tracks.metrics import METRICS, TrajectoryMetrics
-from watchkeeper.evaluation.tracks.plots import ORDER, plot_overlays
-from watchkeeper.evaluation.tracks.report import Summary, counts, spreads
+from watchkeeper.evaluation.tracks.plots import ORDER, plot_histograms, plot_overlays
+from watchkeeper.evaluation.tracks.report import Summary, counts, divergence_rows, rates, slice_rows, spreads
 from watchkeeper.evaluation.tracks.set import Tracks
 
 LISTED = 50
@@ -17,6 +17,11 @@ def write_report(path: Path, real: Tracks, gen: Tracks, metrics: TrajectoryMetri
     """Write the page."""
     m = metrics.metadata
     head, *rows = spreads(summary)
+    divergence_head, *divergence_cells = divergence_rows(summary)
+    slices = []
+    for by in dict.fromkeys(k.by for k in summary.slices):
+        slice_head, *slice_cells = slice_rows(summary, by)
+        slices.append(Table(f"by {by}; metrics are means", slice_head, slice_cells))
     worst = sorted(metrics.trajectory_metrics, key=lambda metric: -getattr(metric, ORDER))[:LISTED]
     columns = ("real", "generated", "points", *METRICS)
     listed = [
@@ -35,7 +40,11 @@ def write_report(path: Path, real: Tracks, gen: Tracks, metrics: TrajectoryMetri
             f"over the mean number of points; EDR matches points nearer than {m.edr_eps:g} m. Less is more alike."
         ),
         Table("compared", ("", "number", ""), counts(summary)),
+        Table("match rates", ("", "share", ""), rates(summary)),
         Table("metrics over all comparisons", head, rows),
+        Table("Jensen-Shannon divergence, base e: 0 alike, 0.693 nothing in common", divergence_head, divergence_cells),
+        Picture("what the divergences are made of", svg_of(plot_histograms(real, gen), "histograms")),
+        *slices,
         Picture(f"pairs from the smallest {ORDER} to the largest", svg_of(plot_overlays(real, gen, metrics), "tracks")),
         Table(f"the {len(listed)} least alike by {ORDER}; the first number is that in the file", columns, listed),
     ]

@@ -1,4 +1,4 @@
-"""Pictures of trajectories over each other. Needs matplotlib (extra `plots`)."""
+"""Pictures of trajectories over each other, and of what they are like together. Needs matplotlib (extra `plots`)."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from watchkeeper.evaluation.tracks.divergence import QUANTITIES, histograms, jensen_shannon, measured
 from watchkeeper.evaluation.tracks.metrics import TrajectoryMetric, TrajectoryMetrics
 from watchkeeper.evaluation.tracks.set import Tracks, wrapped
 from watchkeeper.streams.batch import F8
@@ -37,6 +38,33 @@ def plot_overlays(real: Tracks, gen: Tracks, metrics: TrajectoryMetrics) -> Figu
     figure.legend(handles, labels, loc="outside lower center", ncols=3, fontsize="small")
     count = f"{len(shown)} of {len(order):,}" if len(shown) < len(order) else f"{len(order)}"
     figure.suptitle(f"Real and generated, {count} pairs from the smallest {ORDER} to the largest", fontsize="medium")
+    return figure
+
+
+def plot_histograms(real: Tracks, gen: Tracks) -> Figure:
+    """For each quantity the histograms that its divergence is made of, as shares of each side."""
+    sides = measured(real), measured(gen)
+    names = [name for name in QUANTITIES if all(name in side for side in sides)]
+    figure = Figure(figsize=(3.6 * max(1, len(names)), 3.6), layout="constrained")
+    for axes, name in zip(figure.subplots(1, max(1, len(names)), squeeze=False)[0], names, strict=False):
+        a, b = (side[name].values for side in sides)
+        edges, *counts = histograms(a, b)
+        # the last bin is open: it is drawn as wide as the others, to the right of the line
+        drawn = np.append(edges[:-1], 2.0 * edges[-2] - edges[-3])
+        for count, colour, style, label in (
+            (counts[0], REAL_COLOUR, "-", "real"),
+            (counts[1], GEN_COLOUR, "--", "generated"),
+        ):
+            axes.stairs(count / count.sum(), drawn, color=colour, ls=style, lw=1.3, label=label)
+        axes.axvline(edges[-2], color="black", lw=0.6, ls=":", label="largest real value; beyond it: one bin")
+        axes.set_title(f"JSD {jensen_shannon(*counts):.3g} nats", fontsize="small")
+        axes.set_xlabel(name, fontsize="small")
+        axes.set_ylabel("share", fontsize="small")
+        axes.tick_params(labelsize="small")
+        axes.spines[["top", "right"]].set_visible(False)
+    if names:
+        handles, labels = figure.axes[0].get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside lower center", ncols=3, fontsize="small")
     return figure
 
 

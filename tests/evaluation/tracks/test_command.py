@@ -260,10 +260,21 @@ def test_the_picture_has_the_pairs(tmp_path, files):
     assert plot.read_text().count('<g id="axes_') == 6
 
 
+def test_the_histograms_are_drawn_with_their_divergence(tmp_path, files):
+    plot = tmp_path / "histograms.svg"
+    assert main(["evaluate", "tracks", *files, "--histograms", str(plot), "--out", str(tmp_path / "f")]) == 0
+    found = json.loads((tmp_path / "f" / "results.json").read_bytes())["divergences"]
+    drawn = plot.read_text()
+    assert drawn.count('<g id="axes_') == 3, "without times: distance and the two radii"
+    for name, own in found.items():
+        assert f"<!-- {name} -->" in drawn
+        assert f"<!-- JSD {own['jsd']:.3g} nats -->" in drawn
+
+
 def test_the_report_is_one_page_that_loads_nothing(tmp_path, files):
     report = tmp_path / "report.html"
     assert main(["evaluate", "tracks", *files, "--report", str(report)]) == 0
     page = report.read_text()
-    for word in ("12", "hausdorff_norm", "real.csv", "data:image/svg+xml;base64,"):
+    for word in ("12", "hausdorff_norm", "real.csv", "match pair", "Jensen-Shannon", "data:image/svg+xml;base64,"):
         assert word in page
     assert not re.search(r"(src|href)=.?(http|/)|<script|<link|@import|url\(", page)
