@@ -53,13 +53,13 @@ def dcpa_nm(p: tuple[float, float], q: tuple[float, float], hp: float, hq: float
 
 
 def windows(flags: list[bool], margin: int) -> list[tuple[int, int]]:
-    """Runs, widened, overlapping ones joined."""
+    """Runs, widened."""
     found: list[tuple[int, int]] = []
     for k, flag in enumerate(flags):
         if not flag:
             continue
         start, end = max(0, k - margin), min(len(flags), k + 1 + margin)
-        if found and (start < found[-1][1] or (k > 0 and flags[k - 1])):
+        if k > 0 and flags[k - 1]:
             found[-1] = (found[-1][0], end)
         else:
             found.append((start, end))
@@ -81,17 +81,19 @@ def plain_metrics(trajectory: dict[str, Any]) -> dict[str, float]:
                 way = waypoints[name]["lat"], waypoints[name]["lon"]
                 arrived[name] = arrived.get(name, False) or haversine_nm(place, way) <= 1.0
         near: dict[str, float] = {}
+        threat: dict[str, float] = {}
         nearest = math.inf
         names = list(step)
         for i, a in enumerate(names):
             for b in names[i + 1 :]:
                 nearest = min(nearest, haversine_nm(step[a], step[b]))
-                if arrived.get(a) or arrived.get(b):
-                    continue
                 d = dcpa_nm(
                     step[a], step[b], agents[a]["headings"][k], agents[b]["headings"][k],
                     agents[a]["speeds"][k], agents[b]["speeds"][k],
                 )  # fmt: skip
+                threat[a], threat[b] = min(threat.get(a, math.inf), d), min(threat.get(b, math.inf), d)
+                if arrived.get(a) or arrived.get(b):
+                    continue
                 near[a], near[b] = min(near.get(a, math.inf), d), min(near.get(b, math.inf), d)
         min_separation = min(min_separation, nearest)
         least.append(nearest)
@@ -101,7 +103,7 @@ def plain_metrics(trajectory: dict[str, Any]) -> dict[str, float]:
         intervening.append(bool(large))
         deliberate = False
         for name, (turn, _) in large.items():
-            if near.get(name, math.inf) > 6.0:
+            if threat.get(name, math.inf) > 6.0:
                 continue
             if name in waypoints:
                 towards = bearing_deg(step[name], (waypoints[name]["lat"], waypoints[name]["lon"]))
@@ -129,7 +131,7 @@ def plain_metrics(trajectory: dict[str, Any]) -> dict[str, float]:
         for name in before.keys() & after.keys():
             path[name] += haversine_nm(before[name], after[name])
     right = sum(i and g and a for i, g, a in zip(intervening, conflict, alert, strict=True))
-    failed = [min(least[truth[g][1] : truth[g][1] + 6]) <= 5.0 for g in used if truth[g][1] < steps]
+    failed = [min(least[truth[g][1] : truth[g][1] + 6] or least[-6:]) <= 5.0 for g in used]
     breached = [any(lost[slice(*truth[g])]) for g in used]
     leads = [(truth[g][0] - alerts[a][0]) * 10.0 for g, a in used.items()]
     return {
@@ -142,7 +144,7 @@ def plain_metrics(trajectory: dict[str, Any]) -> dict[str, float]:
         "num_los_events": sum(now and not before for before, now in zip([False, *lost], lost, strict=False)),
         "num_conflict_steps": sum(conflict),
         "alert_duty_cycle": sum(alert) / steps,
-        "avg_lead_time_s": sum(leads) / len(leads) if leads else math.nan,
+        "avg_lead_time_s": sum(leads) / len(leads) if leads else 0.0,
         "flight_time_s": times[-1] - times[0],
         "total_path_length_nm": sum(path.values()),
         "num_interventions": sum(intervening),

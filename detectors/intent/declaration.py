@@ -76,7 +76,7 @@ DECLARATION = Declaration(
         Gauge(name="precision", help="Share of the alerts that belong to a conflict; 0 without alerts"),
         Gauge(name="recall", help="Share of the conflicts that were acted upon; 0 without conflicts"),
         Gauge(name="alert_duty_cycle", help="Share of the steps with an alert; NaN before the first step"),
-        Gauge(name="avg_lead_time_s", help="Mean time from alert to conflict, negative if late; NaN without a match"),
+        Gauge(name="avg_lead_time_s", help="Mean time from alert to conflict, negative if late; 0 without a match"),
         Gauge(name="cuts_forced", help="Times that the tally was cut although something was open", counter=True),
     ),
     scenario=simulated("controlled", 240),

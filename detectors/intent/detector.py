@@ -145,8 +145,8 @@ class Intent:
         here.gather(self._fleet, t, since_t, m.max_age_s, self._waypoints)
         vehicles, nearest, verdicts = here.rows, blank(Nearest, here.n), blank(Verdict, here.n)
         apart_m = self._rules.threat_m + 2.0 * m.horizon_s * float(vehicles["speed_ms"].max(initial=0.0))
-        controlled = np.ascontiguousarray(vehicles["controlled"])
-        look(here.flying(), here.state, controlled, Reach(m.horizon_s, m.vertical_ft, apart_m), nearest)
+        controlled, arrived = (np.ascontiguousarray(vehicles[name]) for name in ("controlled", "arrived"))
+        look(here.order(), here.state, controlled, arrived, Reach(m.horizon_s, m.vertical_ft, apart_m), nearest)
         conflict, acting = _verdicts(t, vehicles, nearest, self._rules, self._history, verdicts)
         self._tally.add(bool(conflict), bool(acting))
         rows = np.flatnonzero(controlled)
@@ -226,6 +226,7 @@ def _verdicts(
     any_conflict, any_acting = False, False
     for i in range(vehicles.size):
         vehicle, dcpa_m, verdict = vehicles[i], nearest[i].dcpa_m, verdicts[i]
+        threatened = nearest[i].threat_dcpa_m <= rules.threat_m
         past = history[vehicle.slot]
         turn_deg, faster_kt = vehicle.turn_deg, vehicle.faster_kt
         size = max(abs(turn_deg) / rules.min_turn_deg, abs(faster_kt) / rules.min_faster_kt)
@@ -235,14 +236,17 @@ def _verdicts(
                 past.since_t = t
             past.conflict_t = t
             verdict.lasts_s = t - past.since_t
-        if vehicle.arrived or not significant(turn_deg, faster_kt, rules.min_turn_deg, rules.min_faster_kt):
+        if not significant(turn_deg, faster_kt, rules.min_turn_deg, rules.min_faster_kt):
             continue
         if navigation(turn_deg, vehicle.heading_deg, vehicle.towards_deg):
             continue
-        past.acted_t = t
-        if dcpa_m <= rules.threat_m:
+        # the tally's alerts ask for a threat, not for arrivals; alarms are about those under way
+        if threatened:
             any_acting = True
-        if not t - past.conflict_t <= TRUTH_MARGIN_S and (dcpa_m <= rules.threat_m or not rules.needs_threat):
+        if vehicle.arrived:
+            continue
+        past.acted_t = t
+        if not t - past.conflict_t <= TRUTH_MARGIN_S and (threatened or not rules.needs_threat):
             verdict.score, verdict.bits = size, _GHOST
     for i in range(vehicles.size):
         if not conflicting(nearest[i].dcpa_m, rules.separation_m):

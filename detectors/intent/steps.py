@@ -94,10 +94,9 @@ class Present:
         moment = Moment(t, since_t, t - max_age_s)
         self.n = _gather(moment, latest, waypoints[: fleet.high], self._rows, self.state)
 
-    def flying(self) -> I8:
-        """The rows that have not arrived, sorted by the third coordinate, as `look` wants them."""
-        rows = np.flatnonzero(~self.rows["arrived"])
-        order: I8 = rows[np.argsort(self.state["z_m"][rows], kind="stable")]
+    def order(self) -> I8:
+        """The rows, sorted by the third coordinate, as `look` wants them."""
+        order: I8 = np.argsort(self.state["z_m"][: self.n], kind="stable")
         return order
 
 

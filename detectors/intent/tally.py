@@ -103,7 +103,7 @@ class Tally:
             "precision": c.tp / max(1, c.tp + c.fp),
             "recall": c.tp / max(1, c.tp + c.fn),
             "alert_duty_cycle": c.alert_steps / c.steps if c.steps else math.nan,
-            "avg_lead_time_s": c.lead_steps / c.tp * step_s if c.tp else math.nan,
+            "avg_lead_time_s": c.lead_steps / c.tp * step_s if c.tp else 0.0,
             "steps": float(c.steps),
             "cuts_forced": float(self.forced),
         }

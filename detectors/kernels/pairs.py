@@ -72,12 +72,15 @@ def navigation(turn_deg: float, heading_deg: float, towards_deg: float) -> bool:
 
 
 @njit(cache=True)
-def closest(a: State, b: State, horizon_s: float) -> tuple[float, float]:
-    """TCPA in s and DCPA in m of two states (see approach.py; position and velocity count, as of now)."""
+def closest(a: State, b: State, horizon_s: float, share_b: float = 1.0) -> tuple[float, float]:
+    """TCPA in s and DCPA in m of two states (see approach.py; position and velocity count, as of now).
+
+    The plane touches the ellipsoid midway; with `share_b` 0 it does so at the first of the two.
+    """
     x, y, z = b.x_m - a.x_m, b.y_m - a.y_m, b.z_m - a.z_m
     u, v, w = b.vx_ms - a.vx_ms, b.vy_ms - a.vy_ms, b.vz_ms - a.vz_ms
-    # outward normal of the ellipsoid midway; parts along it are no horizontal motion
-    nx, ny, nz = a.x_m + b.x_m, a.y_m + b.y_m, _D * (a.z_m + b.z_m)
+    # outward normal of the ellipsoid there; parts along it are no horizontal motion
+    nx, ny, nz = a.x_m + share_b * b.x_m, a.y_m + share_b * b.y_m, _D * (a.z_m + share_b * b.z_m)
     n2 = nx * nx + ny * ny + nz * nz
     if n2 == 0.0:
         return 0.0, math.sqrt(x * x + y * y + z * z)  # on opposite sides of the Earth
@@ -100,27 +103,34 @@ def level(a_ft: float, b_ft: float, vertical_ft: float) -> bool:
 
 
 class Nearest:
-    """The nearest approach of an aircraft to another: how near, when, and to whom (-1: to nobody)."""
+    """The nearest approach of an aircraft to another: how near, when, and to whom (-1: to nobody).
+
+    A conflict is between two that have both not arrived; a threat is anybody.
+    """
 
     dcpa_m: float = math.inf
     tcpa_s: float = math.nan
     other: int = -1
+    threat_dcpa_m: float = math.inf
+    threat_tcpa_s: float = math.nan
+    threat: int = -1
 
 
 _NOBODY = blank(Nearest, 1)
 
 
 class Reach(NamedTuple):
-    """How far `look` looks: ahead, up or down, and along the third coordinate."""
+    """How far `look` looks: ahead, up or down, and along the third coordinate; and in which plane (`closest`)."""
 
     horizon_s: float
     vertical_ft: float
     apart_m: float
+    share_b: float = 1.0
 
 
 @njit(cache=True)
-def look(order: I8, state: NDArray[Any], controlled: Bool, reach: Reach, nearest: NDArray[Any]) -> None:
-    """For each aircraft named in `order` its nearest approach to another.
+def look(order: I8, state: NDArray[Any], controlled: Bool, arrived: Bool, reach: Reach, nearest: NDArray[Any]) -> None:
+    """For each aircraft named in `order` its nearest approach to another, and to another that has not arrived either.
 
     Pairs of which neither is controlled are nobody's business here. With `order` sorted by z, pairs whose z differ by
     more than `reach.apart_m` are passed over.
@@ -137,7 +147,13 @@ def look(order: I8, state: NDArray[Any], controlled: Bool, reach: Reach, nearest
                 break
             if not (controlled[i] or controlled[j]) or not level(a.alt_ft, b.alt_ft, reach.vertical_ft):
                 continue
-            t, d = closest(a, b, reach.horizon_s)
+            t, d = closest(a, b, reach.horizon_s, reach.share_b)
+            if d < nearest[i].threat_dcpa_m:
+                nearest[i].threat_dcpa_m, nearest[i].threat_tcpa_s, nearest[i].threat = d, t, j
+            if d < nearest[j].threat_dcpa_m:
+                nearest[j].threat_dcpa_m, nearest[j].threat_tcpa_s, nearest[j].threat = d, t, i
+            if arrived[i] or arrived[j]:
+                continue
             if d < nearest[i].dcpa_m:
                 nearest[i].dcpa_m, nearest[i].tcpa_s, nearest[i].other = d, t, j
             if d < nearest[j].dcpa_m:

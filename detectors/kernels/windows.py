@@ -29,6 +29,8 @@ class WindowRule:
     truth_margin: int = 3
     alert_margin: int = 1
     iou: float = 0.1
+    merge_overlapping: bool = False
+    """Windows that overlap because of their margins are one; otherwise only steps in a row are."""
 
     @property
     def before(self) -> int:
@@ -80,16 +82,19 @@ def steps_of(seconds: float, step_s: float) -> int:
     return int(np.floor(seconds / step_s + 0.5))
 
 
-def rule_for(step_s: float, *, n: int, m: int, lag_pre: int, lag_post: int, iou: float) -> WindowRule:
+def rule_for(
+    step_s: float, *, n: int, m: int, lag_pre: int, lag_post: int, iou: float, merge_overlapping: bool = False
+) -> WindowRule:
     """The rule for steps of this length."""
     margins = steps_of(TRUTH_MARGIN_S, step_s), steps_of(ALERT_MARGIN_S, step_s)
-    return WindowRule(n, m, lag_pre, lag_post, *margins, iou)
+    return WindowRule(n, m, lag_pre, lag_post, *margins, iou, merge_overlapping)
 
 
 def match_series(conflict: Bool, acting: Bool, rule: WindowRule) -> Matching:
     """Windows and matches of one series of conflict flags and one of raw action flags."""
     alert = dilated(debounced(acting, rule.debounce_n, rule.debounce_m), rule.lag_pre, rule.lag_post)
-    truth, alerts = windows(conflict, rule.truth_margin), windows(alert, rule.alert_margin)
+    truth = windows(conflict, rule.truth_margin, merge=rule.merge_overlapping)
+    alerts = windows(alert, rule.alert_margin, merge=rule.merge_overlapping)
     quiet = int(np.count_nonzero(~conflict & ~alert))
     return Matching(len(conflict), alert, truth, alerts, matched(truth, alerts, rule.iou), quiet)
 
@@ -110,13 +115,13 @@ def dilated(flag: Bool, before: int, after: int) -> Bool:
     return result
 
 
-def windows(flag: Bool, margin: int) -> list[Window]:
-    """Runs of set steps, `margin` longer on both sides within the series; those that then overlap are one."""
+def windows(flag: Bool, margin: int, *, merge: bool = False) -> list[Window]:
+    """Runs of set steps, `margin` longer on both sides within the series; with `merge` those that overlap are one."""
     edges = np.flatnonzero(np.diff(np.concatenate(([False], flag, [False])).astype(np.int8)))
     found: list[Window] = []
     for start, end in edges.reshape(-1, 2).tolist():
         wide = max(0, start - margin), min(len(flag), end + margin)
-        if found and wide[0] < found[-1][1]:
+        if merge and found and wide[0] < found[-1][1]:
             found[-1] = (found[-1][0], wide[1])
         else:
             found.append(wide)

@@ -7,7 +7,7 @@ command.py is the same from a terminal.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
 from os import PathLike
 from pathlib import Path
@@ -15,7 +15,8 @@ from typing import Any, TypeAlias
 
 from narwhals.typing import IntoDataFrame
 
-from watchkeeper.evaluation.conflicts.detector import Findings, HallucinationDetector, details
+from watchkeeper.evaluation.conflicts.detector import HallucinationDetector
+from watchkeeper.evaluation.conflicts.findings import Findings, details
 from watchkeeper.evaluation.conflicts.load import episodes_in, read_episodes
 from watchkeeper.evaluation.conflicts.metrics import BESIDE, METRICS
 from watchkeeper.evaluation.conflicts.summary import aggregate, grouped
@@ -84,7 +85,7 @@ def conflicts(
         found = counted(work, paths, "evaluating", jobs=jobs, hidden=quiet)
         return Conflicts(detector, [row for rows in found for row in rows], group_by)
     rows = [
-        _as_row(where, name, detector.examine(episode), detector.los_threshold_nm if detail else None)
+        _as_row(where, name, detector.examine(episode), detail=detail)
         for data in given
         for where, name, episode in episodes_in(data, detector.action_period_s)
     ]
@@ -94,17 +95,17 @@ def conflicts(
 def evaluate_file(path: Path, *, detector: HallucinationDetector, detail: bool = False) -> list[dict[str, Any]]:
     """Name, metadata, metrics and settings of each episode in a file. Raises LogError."""
     return [
-        _as_row(path, name, detector.examine(episode), detector.los_threshold_nm if detail else None)
+        _as_row(path, name, detector.examine(episode), detail=detail)
         for name, episode in read_episodes(path, detector.action_period_s)
     ]
 
 
 def detector_settings(detector: HallucinationDetector) -> dict[str, Any]:
     """The settings that all episodes share."""
-    return {name: getattr(detector, name) for name in detector.__dataclass_fields__} | {"overlapping_windows": "merged"}
+    return asdict(detector)
 
 
-def _as_row(path: Path, name: str, found: Findings, separation_nm: float | None) -> dict[str, Any]:
+def _as_row(path: Path, name: str, found: Findings, *, detail: bool) -> dict[str, Any]:
     row = {
         "file": str(path),
         "name": name,
@@ -115,4 +116,4 @@ def _as_row(path: Path, name: str, found: Findings, separation_nm: float | None)
         "metrics": found.metrics,
         "settings": found.settings,
     }
-    return row if separation_nm is None else row | details(found, separation_nm)
+    return row | details(found) if detail else row

@@ -13,6 +13,7 @@ import sys
 from pathlib import Path
 
 from watchkeeper.evaluation.conflicts.api import conflicts, evaluate_file
+from watchkeeper.evaluation.conflicts.departures import AS_DOCUMENTED, DEPARTURES
 from watchkeeper.evaluation.conflicts.detector import HallucinationDetector
 from watchkeeper.evaluation.conflicts.fields import EpisodeError
 from watchkeeper.evaluation.conflicts.metrics import METRICS
@@ -30,6 +31,7 @@ examples:
   watchkeeper evaluate conflicts episode.json
   watchkeeper evaluate conflicts runs/*.csv --group-by shift --out metrics.json
   watchkeeper simulate controlled --out c.wklog && watchkeeper evaluate conflicts c.wklog --report c.html
+  watchkeeper evaluate conflicts episode.json --as-documented
   watchkeeper evaluate conflicts episode.json --detail --out - | jq .episodes[0].windows
 
 docs/evaluation/conflicts.md defines every figure and the input. A file name of - is standard output.
@@ -62,6 +64,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--action-thresh", type=_above_zero, nargs=2, default=d.action_thresh, metavar=("DEG", "KT"),
         help="commands below are trimming ({:g} {:g})".format(*d.action_thresh),
     )  # fmt: skip
+    _add_departures(parser)
     parser.add_argument(
         "--jobs", type=_whole, default=0, metavar="N", help="processes (default: the cores, if it pays)"
     )
@@ -74,6 +77,7 @@ def main(args: argparse.Namespace) -> int:
         # before the work, not after it
         print('watchkeeper: --report needs matplotlib: pip install "watchkeeper[plots]"', file=sys.stderr)
         return 1
+    departures = {row.setting: getattr(args, row.setting) for row in DEPARTURES if hasattr(args, row.setting)}
     result = conflicts(
         args.episodes,
         group_by=args.group_by,
@@ -86,6 +90,8 @@ def main(args: argparse.Namespace) -> int:
         action_period_s=args.action_period_s,
         los_threshold_nm=args.los_threshold_nm,
         iou_threshold=min(1.0, args.iou_threshold),
+        merge_overlapping=args.merge_overlapping,
+        **(AS_DOCUMENTED if args.as_documented else {}) | departures,
     )
     for episode in result.episodes if not args.quiet else []:
         for problem in episode["problems"]:
@@ -99,6 +105,33 @@ def main(args: argparse.Namespace) -> int:
     if str(args.out) != "-":
         print(table(result.groups, result.counts))
     return 0
+
+
+def _add_departures(parser: argparse.ArgumentParser) -> None:
+    """One option for each departure; those that are not given leave no trace in the arguments."""
+    parser.add_argument(
+        "--merge-overlapping", action="store_true", help="windows whose margins overlap are one (they are separate)"
+    )
+    group = parser.add_argument_group("where this departs from the document that defines the metrics")
+    group.add_argument("--as-documented", action="store_true", help="all of these as documented")
+    for row in DEPARTURES:
+        option, text = f"--{row.setting.replace('_', '-')}", f"{row.documented}, as documented: {row.help} ({row.ours})"
+        if isinstance(row.ours, bool):
+            group.add_argument(
+                f"--no-{option[2:]}", dest=row.setting, action="store_false", default=argparse.SUPPRESS,
+                help=f"as documented: {row.help}",
+            )  # fmt: skip
+        elif isinstance(row.ours, str):
+            words = row.ours, row.documented
+            group.add_argument(option, choices=words, default=argparse.SUPPRESS, help=text)
+        else:
+            group.add_argument(
+                option, type=_above_zero_or_none, metavar="FT", default=argparse.SUPPRESS, help=text.lower()
+            )
+
+
+def _above_zero_or_none(word: str) -> float | None:
+    return None if word == "none" else _above_zero(word)
 
 
 def _whole(word: str) -> int:

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from watchkeeper.detectors.kernels.windows import Window
-from watchkeeper.evaluation.conflicts.detector import Findings
+from watchkeeper.evaluation.conflicts.findings import Findings
 from watchkeeper.streams.batch import F8, Bool
 
 # Distinguishable in grey and with any colour vision; what went wrong is hatched as well.

@@ -1,9 +1,9 @@
 """The controller's reward, worked out again where none is recorded: nine parts with the documented coefficients.
 
 An agent collects from its first step up to the one in which it arrives, and nothing afterwards. Its first step has no
-step before it: no progress, no change of drift. Two things the coefficients leave open are settled here. The team's
-potential is in NM and starts where the episode starts. An agent is responsible for twice the share of the others while
-it has lost separation; shares average 1, so the sum over agents does not depend on them.
+step before it: no progress, no change of drift. There is one notion of arrival: the bonus is for the first step within
+1 NM of the waypoint (or at which a recorded status says so), and the penalty for those that had no such step. Called by
+metrics.py and findings.py.
 """
 
 from __future__ import annotations
@@ -15,8 +15,9 @@ from typing import NamedTuple
 import numpy as np
 
 from watchkeeper.detectors.kernels.pairs import bearing_deg, drift_deg, haversine_nm
-from watchkeeper.evaluation.conflicts.episode import Episode
+from watchkeeper.evaluation.conflicts.episode import Episode, last_of, within
 from watchkeeper.evaluation.conflicts.series import Series
+from watchkeeper.evaluation.conflicts.team import Shaping, team_part
 from watchkeeper.streams.batch import F8, Bool
 from watchkeeper.streams.geo import NM_M
 from watchkeeper.streams.kernels import njit
@@ -24,8 +25,11 @@ from watchkeeper.streams.kernels import njit
 PARTS = (
     "progress", "drift", "violate_entry", "violate_step", "act_cost", "time", "reach", "terminal", "team",
 )  # fmt: skip
+# What the environment knew and a log does not say, by the part that it changes.
+NOT_IN_A_LOG = "act_cost (commands as executed; the requests before clipping are not in the log)"
 # One unit of a normalised action: what the environment's largest command is.
 TURN_UNIT_DEG, FASTER_UNIT_KT = 18.0, 10.0
+DOCUMENTED_TEAM = Shaping(weight=0.6, gamma=0.99, ema=0.05, cap=0.05)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +47,7 @@ class Coefficients:
     time_per_s: float = -0.0005
     reach: float = 10.0
     not_reached: float = -10.0
-    team_weight: float = 0.6
-    team_gamma: float = 0.99
-    team_ema: float = 0.05
-    team_cap: float = 0.05
+    team: Shaping = DOCUMENTED_TEAM
 
 
 DOCUMENTED = Coefficients()
@@ -57,13 +58,15 @@ def recomputable(episode: Episode) -> bool:
     return bool((~np.isnan(episode.turn_deg)).any() and (~np.isnan(episode.way_lat)).any())
 
 
-def reward_parts(episode: Episode, series: Series, separation_nm: float, c: Coefficients = DOCUMENTED) -> dict[str, F8]:
+def reward_parts(
+    episode: Episode, series: Series, separation_nm: float, team_potential: str, c: Coefficients = DOCUMENTED
+) -> dict[str, F8]:
     """Each part by name, [step, agent], 0 where an agent collects nothing."""
     e = episode
-    before = np.vstack((np.zeros((1, len(e.ids)), bool), e.arrived[:-1])) if len(e.t) else e.arrived
+    arrived = _arrived(e)
+    before = np.vstack((np.zeros((1, len(e.ids)), bool), arrived[:-1])) if len(e.t) else arrived
     collects = e.present & ~before
     parts = {name: np.zeros(e.lat.shape) for name in PARTS}
-    last = len(e.t) - 1 - np.argmax(e.present[::-1], axis=0) if len(e.t) else np.zeros(len(e.ids), np.int64)
     lost = series.nearest_nm < separation_nm
     gains = Gains(c.progress_per_km * NM_M / 1000.0, c.drift_gain, c.drift_deadzone_deg)
     way = Way(e.lat, e.lon, e.heading_deg, e.way_lat, e.way_lon)
@@ -75,25 +78,30 @@ def reward_parts(episode: Episode, series: Series, separation_nm: float, c: Coef
     units = np.abs(np.nan_to_num(e.turn_deg)) / TURN_UNIT_DEG + np.abs(np.nan_to_num(e.faster_kt)) / FASTER_UNIT_KT
     parts["act_cost"] += c.action_per_unit * np.where(collects, units, 0.0)
     parts["time"] += c.time_per_s * e.step_s * collects
-    parts["reach"] += c.reach * (collects & e.arrived)
+    parts["reach"] += c.reach * (collects & arrived)
     if len(e.t):
-        missed = ~e.completed & ~np.isnan(e.way_lat).all(axis=0) & e.present.any(axis=0)
+        missed = ~last_of(arrived, e.present) & ~np.isnan(e.way_lat).all(axis=0) & e.present.any(axis=0)
+        last = len(e.t) - 1 - np.argmax(e.present[::-1], axis=0)
         parts["terminal"][last[missed], np.flatnonzero(missed)] = c.not_reached
-    shaped = _team(np.where(collects & np.isfinite(series.nearest_nm), series.nearest_nm, 0.0).sum(axis=1), c)
-    share = np.where(collects, 1.0 + lost, 0.0)
-    each = share.sum(axis=1, keepdims=True) / np.maximum(collects.sum(axis=1, keepdims=True), 1)
-    parts["team"] += c.team_weight * shaped[:, None] * share / np.maximum(each, 1e-9)
+    parts["team"] += team_part(series, collects, separation_nm, team_potential, c.team)
     return parts
 
 
-def _team(potential: F8, c: Coefficients) -> F8:
-    """The shaping term of each step: the potential's change, smoothed and capped."""
-    before = np.concatenate((potential[:1], potential[:-1]))
-    smooth, shaped = 0.0, np.zeros(len(potential))
-    for k, change in enumerate((c.team_gamma * potential - before).tolist()):
-        smooth = (1.0 - c.team_ema) * smooth + c.team_ema * change
-        shaped[k] = min(max(smooth, -c.team_cap), c.team_cap)
-    return shaped
+def _arrived(e: Episode) -> Bool:
+    """[step, agent]: within 1 NM of its waypoint at this step or before, or arrived by the recorded status."""
+    once = within(e.lat, e.lon, e.way_lat, e.way_lon)
+    _hold(once, e.way_lat, e.way_lon)
+    result: Bool = once | e.arrived
+    return result
+
+
+@njit(cache=True)
+def _hold(near: Bool, way_lat: F8, way_lon: F8) -> None:
+    """Near once is near until the waypoint is another."""
+    for k in range(1, near.shape[0]):
+        for a in range(near.shape[1]):
+            if way_lat[k, a] == way_lat[k - 1, a] and way_lon[k, a] == way_lon[k - 1, a]:
+                near[k, a] = near[k, a] or near[k - 1, a]
 
 
 class Way(NamedTuple):

@@ -14,27 +14,24 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from watchkeeper.detectors.kernels.approach import State, state_of
+from watchkeeper.detectors.kernels.approach import ON_LIMIT_M, State, state_of
 from watchkeeper.detectors.kernels.pairs import (
-    EARTH_NM,
     Nearest,
     Reach,
     bearing_deg,
+    closest,
     conflicting,
-    haversine_nm,
-    level,
     look,
     navigation,
     significant,
     threat_m,
 )
 from watchkeeper.detectors.kernels.records import blank
+from watchkeeper.evaluation.conflicts.distances import Apart, Minima, separations
 from watchkeeper.evaluation.conflicts.episode import Episode
 from watchkeeper.streams.batch import F8, Bool
 from watchkeeper.streams.geo import KT_MS, NM_M
 from watchkeeper.streams.kernels import njit
-
-_RAD = math.pi / 180.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,31 +56,48 @@ class Series:
     """Smallest horizontal distance of a pair that is not separated vertically; inf: there is none."""
     nearest_nm: F8
     """[step, agent]: to the nearest other agent that is not separated vertically; inf: there is none."""
+    violations: NDArray[np.int64]
+    """[step, agent]: how many others are closer than both minima."""
+    threat_nm: F8
+    """[step, agent]: smallest DCPA to any other agent, arrived or not; inf: there is none."""
+    threat_s: F8
+    """[step, agent]: the time to it."""
+    escaping: Bool
+    """[step, agent]: the deliberate command, once flown, makes that DCPA larger."""
 
 
 def series_of(
-    episode: Episode, *, horizon_s: float, separation_nm: float, vertical_ft: float, action_thresh: tuple[float, float]
+    episode: Episode,
+    *,
+    horizon_s: float,
+    separation_nm: float,
+    vertical_ft: float,
+    action_thresh: tuple[float, float],
+    share_b: float = 1.0,
 ) -> Series:
     """Look at every step."""
     e, (steps, agents) = episode, episode.lat.shape
     conflict, intervening, acting = np.zeros((3, steps), bool)
-    acting_agent = np.zeros((steps, agents), bool)
+    acting_agent, escaping = np.zeros((2, steps, agents), bool)
     dcpa_nm, separation, level_nm = np.full((3, steps), np.inf)
-    nearest = np.full((steps, agents), np.inf)
+    nearest, threat_nm = np.full((2, steps, agents), np.inf)
+    threat_s, violations = np.full((steps, agents), np.nan), np.zeros((steps, agents), np.int64)
     _look_at_all(
         Flown(
             e.lat, e.lon, e.alt_ft, e.heading_deg, e.speed_kt, e.turn_deg, e.faster_kt, e.way_lat, e.way_lon,
             e.arrived, e.controlled,
         ),
-        Reach(horizon_s, vertical_ft, math.inf),
+        Reach(horizon_s, vertical_ft, math.inf, share_b),
         Limits(separation_nm * NM_M, threat_m(separation_nm), *action_thresh),
-        Seen(conflict, dcpa_nm, intervening, acting_agent),
+        Seen(conflict, dcpa_nm, intervening, acting_agent, threat_nm, threat_s, escaping),
     )  # fmt: skip
-    _separations(e.lat, e.lon, e.alt_ft, e.controlled, vertical_ft, separation, level_nm, nearest)
+    minima = Minima(separation_nm, vertical_ft)
+    separations(e.lat, e.lon, e.alt_ft, e.controlled, minima, Apart(separation, level_nm, nearest, violations))
     np.any(acting_agent, axis=1, out=acting)
     return Series(
-        conflict, dcpa_nm, intervening, acting, acting_agent, separation, level_nm < separation_nm, level_nm, nearest
-    )
+        conflict, dcpa_nm, intervening, acting, acting_agent, separation, level_nm < separation_nm, level_nm, nearest,
+        violations, threat_nm, threat_s, escaping,
+    )  # fmt: skip
 
 
 class Flown(NamedTuple):
@@ -118,11 +132,15 @@ class Seen(NamedTuple):
     dcpa_nm: F8
     intervening: Bool
     acting_agent: Bool
+    threat_nm: F8
+    threat_s: F8
+    escaping: Bool
 
 
 def _look_at_all(flown: Flown, reach: Reach, limits: Limits, seen: Seen) -> None:
     agents = flown.lat.shape[1]
-    _look_with(flown, reach, limits, seen, blank(State, agents), blank(Nearest, agents))
+    # one state more than agents: that of an agent that has flown its command
+    _look_with(flown, reach, limits, seen, blank(State, agents + 1), blank(Nearest, agents))
 
 
 @njit(cache=True)
@@ -137,68 +155,40 @@ def _look_with(
         for a in range(agents):
             if significant(turn[k, a], faster[k, a], limits.min_turn_deg, limits.min_faster_kt):
                 seen.intervening[k] = True
-            if math.isnan(lat[k, a]) or flown.arrived[k, a]:
+            if math.isnan(lat[k, a]):
                 continue
             state_of(lat[k, a], lon[k, a], heading[k, a], flown.speed_kt[k, a] * KT_MS, 0.0, state[a])
             state[a].alt_ft = flown.alt_ft[k, a]
             order[n] = a
             n += 1
-        look(order[:n], state, flown.controlled[k], reach, nearest)
+        look(order[:n], state, flown.controlled[k], flown.arrived[k], reach, nearest)
         for m in range(n):
             a = order[m]
-            dcpa_m = nearest[a].dcpa_m
+            dcpa_m, threat_dcpa_m = nearest[a].dcpa_m, nearest[a].threat_dcpa_m
+            seen.threat_nm[k, a], seen.threat_s[k, a] = threat_dcpa_m / NM_M, nearest[a].threat_tcpa_s
             seen.dcpa_nm[k] = min(seen.dcpa_nm[k], dcpa_m / NM_M)
             if conflicting(dcpa_m, limits.separation_m):
                 seen.conflict[k] = True
             acts = significant(turn[k, a], faster[k, a], limits.min_turn_deg, limits.min_faster_kt)
-            if dcpa_m <= limits.threat_m and acts:
-                towards = bearing_deg(lat[k, a], lon[k, a], flown.way_lat[k, a], flown.way_lon[k, a])
-                seen.acting_agent[k, a] = not navigation(turn[k, a], heading[k, a], towards)
+            if not acts or threat_dcpa_m > limits.threat_m:
+                continue
+            towards = bearing_deg(lat[k, a], lon[k, a], flown.way_lat[k, a], flown.way_lon[k, a])
+            if navigation(turn[k, a], heading[k, a], towards):
+                continue
+            seen.acting_agent[k, a] = True
+            seen.escaping[k, a] = (
+                _flown_dcpa_m(flown, k, a, reach, state, nearest[a].threat) > threat_dcpa_m + ON_LIMIT_M
+            )
 
 
 @njit(cache=True)
-def _separations(
-    lat: F8, lon: F8, alt_ft: F8, controlled: Bool, vertical_ft: float, any_nm: F8, level_nm: F8, nearest_nm: F8
-) -> None:
-    steps, agents = lat.shape
-    # the chord between unit vectors gives the haversine distance without a sine per pair
-    unit = np.empty((agents, 3))
-    for k in range(steps):
-        for a in range(agents):
-            flat = math.cos(lat[k, a] * _RAD)
-            unit[a, 0], unit[a, 1] = flat * math.cos(lon[k, a] * _RAD), flat * math.sin(lon[k, a] * _RAD)
-            unit[a, 2] = math.sin(lat[k, a] * _RAD)
-        for a in range(agents):
-            if math.isnan(lat[k, a]):
-                continue
-            for b in range(a + 1, agents):
-                if math.isnan(lat[k, b]) or not (controlled[k, a] or controlled[k, b]):
-                    continue
-                x, y, z = unit[a, 0] - unit[b, 0], unit[a, 1] - unit[b, 1], unit[a, 2] - unit[b, 2]
-                apart = 2.0 * EARTH_NM * math.asin(min(1.0, 0.5 * math.sqrt(x * x + y * y + z * z)))
-                any_nm[k] = min(any_nm[k], apart)
-                if level(alt_ft[k, a], alt_ft[k, b], vertical_ft):
-                    level_nm[k] = min(level_nm[k], apart)
-                    nearest_nm[k, a], nearest_nm[k, b] = min(nearest_nm[k, a], apart), min(nearest_nm[k, b], apart)
-
-
-@njit(cache=True)
-def ways_nm(lat: F8, lon: F8, way_lat: F8, way_lon: F8) -> tuple[F8, F8]:
-    """[agent]: the path over all its positions; the direct way from the first to its last waypoint (NaN: none)."""
-    steps, agents = lat.shape
-    path, direct = np.zeros(agents), np.full(agents, np.nan)
-    for a in range(agents):
-        first = before = last = -1
-        for k in range(steps):
-            if not math.isnan(way_lat[k, a]):
-                last = k
-            if math.isnan(lat[k, a]):
-                continue
-            if before < 0:
-                first = k
-            else:
-                path[a] += haversine_nm(lat[before, a], lon[before, a], lat[k, a], lon[k, a])
-            before = k
-        if first >= 0 and last >= 0:
-            direct[a] = haversine_nm(lat[first, a], lon[first, a], way_lat[last, a], way_lon[last, a])
-    return path, direct
+def _flown_dcpa_m(flown: Flown, k: int, a: int, reach: Reach, state: NDArray[Any], threat: int) -> float:
+    """DCPA to the threat if the command is flown at once and the threat goes on as it does."""
+    turn, faster = flown.turn_deg[k, a], flown.faster_kt[k, a]
+    heading = flown.heading_deg[k, a] + (0.0 if math.isnan(turn) else turn)
+    speed = max(0.0, flown.speed_kt[k, a] + (0.0 if math.isnan(faster) else faster))
+    changed, other = state[state.size - 1], state[threat]
+    state_of(flown.lat[k, a], flown.lon[k, a], heading, speed * KT_MS, 0.0, changed)
+    if a < threat:
+        return closest(changed, other, reach.horizon_s, reach.share_b)[1]
+    return closest(other, changed, reach.horizon_s, reach.share_b)[1]

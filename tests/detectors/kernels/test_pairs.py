@@ -117,14 +117,41 @@ def test_sorting_and_reach_change_nothing_that_matters(seed, everyone):
     for i in range(n):
         states[i] = state(lat[i], lon[i], rng.uniform(0, 360), rng.uniform(200, 500))
     states["alt_ft"], controlled = rng.choice([33e3, 34e3, math.nan], n), np.full(n, everyone) | (rng.random(n) < 0.2)
-    threat_m = 6.0 * NM_M
+    threat_m, arrived = 6.0 * NM_M, rng.random(n) < 0.2
     results = []
     for order, reach in (
         (in_order(n), math.inf),
         (np.argsort(states["z_m"], kind="stable"), threat_m + 2.0 * HORIZON_S * 500.0 * KT_MS),
     ):
         nearest = blank(Nearest, n)
-        look(order, states, controlled, Reach(HORIZON_S, 1000.0, reach), nearest)
-        near = nearest["dcpa_m"] <= threat_m
-        results.append((near.tolist(), nearest["dcpa_m"][near].tolist(), nearest["other"][near].tolist()))
+        look(order, states, controlled, arrived, Reach(HORIZON_S, 1000.0, reach), nearest)
+        near, threat = nearest["dcpa_m"] <= threat_m, nearest["threat_dcpa_m"] <= threat_m
+        results.append(
+            (
+                *(column.tolist() for column in (near, nearest["dcpa_m"][near], nearest["other"][near])),
+                *(column.tolist() for column in (threat, nearest["threat_dcpa_m"][threat], nearest["threat"][threat])),
+            )
+        )
     assert results[0] == results[1]
+
+
+def test_arrived_aircraft_threaten_and_are_in_no_conflict():
+    # b is nearest to a, but has arrived: the conflict is with c, the threat is b
+    states = blank(State, 3)
+    for i, lon in enumerate((0.0, 2.0 / 60.0, 4.0 / 60.0)):
+        states[i] = state(0.0, lon, 90.0, 300.0)
+    nearest, everyone = blank(Nearest, 3), np.ones(3, bool)
+    reach = Reach(HORIZON_S, 1000.0, math.inf)
+    look(in_order(3), states, everyone, np.array([False, True, False]), reach, nearest)
+    assert nearest["other"].tolist() == [2, -1, 0]
+    assert nearest["threat"].tolist()[0] == nearest["threat"].tolist()[2] == 1
+    assert nearest["dcpa_m"][1] == math.inf
+    assert nearest["threat_dcpa_m"] == pytest.approx(2.0 * NM_M, rel=0.01)
+    assert nearest["dcpa_m"][0] == pytest.approx(4.0 * NM_M, rel=0.01)
+
+
+def test_the_plane_at_the_first_aircraft_is_almost_that_at_the_midpoint():
+    a, b = state(50.0, 8.0, 90.0, 450.0), state(50.3, 8.4, 180.0, 450.0)
+    middle, first, second = closest(a, b, HORIZON_S), closest(a, b, HORIZON_S, 0.0), closest(b, a, HORIZON_S, 0.0)
+    assert first == pytest.approx(middle, rel=1e-3)
+    assert len({middle[1], first[1], second[1]}) == 3

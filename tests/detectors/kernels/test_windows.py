@@ -45,12 +45,19 @@ def test_dilation_goes_both_ways_by_its_own_lengths():
     assert drawn(dilated(flags("#......#"), 1, 1)) == "##....##"
 
 
-def test_windows_are_half_open_clipped_and_merged_only_where_they_overlap():
+def test_windows_are_half_open_and_clipped():
     assert windows(flags("..##...."), 0) == [(2, 4)]
     assert windows(flags("#......#"), 2) == [(0, 3), (5, 8)]
     assert windows(flags(".#....#."), 2) == [(0, 4), (4, 8)]  # they touch
-    assert windows(flags(".#...#.."), 2) == [(0, 8)]  # they share a step
     assert windows(flags("........"), 2) == []
+
+
+def test_only_steps_in_a_row_are_one_window_unless_overlapping_ones_are_merged():
+    assert windows(flags(".#...#.."), 2) == [(0, 4), (3, 8)]  # they share a step
+    assert windows(flags(".#...#.."), 2, merge=True) == [(0, 8)]
+    assert windows(flags(".#....#."), 2, merge=True) == [(0, 4), (4, 8)]  # they touch
+    assert windows(flags(".#.#.#.."), 1) == [(0, 3), (2, 5), (4, 7)]
+    assert windows(flags(".#.#.#.."), 1, merge=True) == [(0, 7)]
 
 
 def test_iou_by_hand():
@@ -101,6 +108,7 @@ RULES = st.builds(
     truth_margin=st.integers(0, 5),
     alert_margin=st.integers(0, 3),
     iou=st.floats(0.01, 1.0),
+    merge_overlapping=st.booleans(),
 )
 
 
@@ -119,7 +127,8 @@ def test_matching_is_one_to_one_and_adds_up(steps, rule):
         assert all(overlap(m.truth[g], m.alerts[a]) < rule.iou for a in free)
     for rows in (m.truth, m.alerts):
         assert all(0 <= start < end <= len(steps) for start, end in rows)
-        assert all(before[1] <= after[0] for before, after in pairwise(rows))
+        assert all(before < after for before, after in pairwise(rows))
+        assert all(before[1] <= after[0] for before, after in pairwise(rows)) or not rule.merge_overlapping
 
 
 @settings(max_examples=200, deadline=None)

@@ -36,8 +36,9 @@ def test_a_single_agent_has_nobody_to_meet():
 def test_an_empty_episode_and_one_of_one_step():
     r = compute({"positions": []})
     nan = {
-        "min_separation_nm", "avg_lead_time_s", "resolution_fail_rate", "los_failure_rate", "reward_total",
-        "alert_onsets_per_min", "min_CPA_nm",
+        "min_separation_nm", "resolution_fail_rate", "los_failure_rate", "reward_total",
+        "alert_onsets_per_min", "min_CPA_nm", "avg_extra_path_nm", "avg_extra_path_ratio",
+        "avg_alert_dcpa_nm", "avg_alert_tcpa_s",
     }  # fmt: skip
     assert {name for name in METRICS + BESIDE if math.isnan(r[name])} == nan
     assert {name: r[name] for name in METRICS + BESIDE if name not in nan and r[name]} == {"path_efficiency": 1.0}
@@ -76,6 +77,9 @@ def test_exactly_the_minimum_is_separated():
         ({"debounce_n": 4}, "debounce"),
         ({"lag_pre_steps": -1}, "lag"),
         ({"los_threshold_nm": math.nan}, "los_threshold_nm"),
+        ({"vertical_ft": 0.0}, "vertical_ft"),
+        ({"team_potential": "most"}, "team_potential is 'most', expected least or sum"),
+        ({"tangent_plane": "second"}, "tangent_plane"),
     ],
 )
 def test_settings_out_of_range_are_refused_by_name(setting, word):

@@ -66,7 +66,7 @@ def test_all_31_names_are_there_on_the_documented_structure():
     assert len(METRICS) == len(set(METRICS)) == 31
     assert list(result) == [*METRICS, *BESIDE, "settings"]
     assert all(isinstance(result[name], (int, float)) for name in METRICS + BESIDE)
-    assert result["settings"]["overlapping_windows"] == "merged"
+    assert result["settings"]["merge_overlapping"] is False
     assert result["settings"]["step_s"] == 10.0
 
 
@@ -99,7 +99,7 @@ def test_a_conflict_that_was_answered():
     assert r["alerts_per_min"] == pytest.approx(40.0 / (390.0 / 60.0))
     assert r["alerts_per_min_from_steps"] == 4 * 6.0
     assert r["alert_onsets_per_min"] == pytest.approx(1 / 6.5)
-    assert r["avg_lead_time_s"] == (3 - 7) * 10.0
+    assert (r["avg_lead_time_s"], r["num_lead_times"]) == ((3 - 7) * 10.0, 1)
     assert r["flight_time_s"] == 390.0
     assert r["total_path_length_nm"] == pytest.approx(2 * 39 * NM)
     assert r["path_efficiency"] == pytest.approx(300.0 / 390.0)
@@ -118,7 +118,7 @@ def test_a_conflict_that_nobody_answered():
     r = compute(meeting())
     assert (r["tp"], r["fp"], r["fn"], r["tn"]) == (0, 0, 1, 23)
     assert (r["precision"], r["recall"], r["f1_score"], r["missed_conflict"]) == (0.0, 0.0, 0.0, 1.0)
-    assert math.isnan(r["avg_lead_time_s"])
+    assert (r["avg_lead_time_s"], r["num_lead_times"]) == (0.0, 0)
     assert math.isnan(r["resolution_fail_rate"])
     assert math.isnan(r["los_failure_rate"])
     assert (r["alert_duty_cycle"], r["alerts_per_min"], r["total_alert_time_s"]) == (0.0, 0.0, 0.0)
@@ -234,11 +234,11 @@ def test_short_flights_are_efficient():
 
 
 def test_restless_commands_oscillate():
-    # mean heading command 6 -6 6 6 1 -6, speed 0 10 0 0 0 0
+    # mean heading command 6 -6 6 6 1 -6, speed 0 10 0 0 0 0; their sizes 6 6 6 6 1 6
     # pairs of which both are 2 or more: 3, reversed in 2 of them
     turns, faster = [6.0, -6.0, 6.0, 6.0, 1.0, -6.0], [0.0, 10.0, 0.0, 0.0, 0.0, 0.0]
     trajectory = meeting(steps=6, actions={k: {"A1": [turns[k], faster[k]]} for k in range(6)})
-    variation_h = (12 + 12 + 0 + 5 + 7) / (18.0 * 5)
+    variation_h = (0 + 0 + 0 + 5 + 5) / (18.0 * 5)
     variation_v = (10 + 10) / (10.0 * 5)
     expected = 0.5 * (2 / 3 + (variation_h + variation_v) / 2.0)
     assert compute(trajectory)["oscillation_rate"] == pytest.approx(expected)
@@ -251,22 +251,89 @@ def test_two_agents_commands_are_averaged_and_a_step_without_any_is_zero():
     assert compute(trajectory)["oscillation_rate"] == pytest.approx(0.5 * (0.0 + (8.0 / (18.0 * 2)) / 2.0))
 
 
-@pytest.mark.parametrize(("step", "fails"), [(28, 0.0), (31, 1.0), (32, 0.0)])
+def test_sign_flips_are_of_signed_means_and_variation_is_of_sizes():
+    # opposite commands cancel in the mean that has a sign, and not in the sizes: 9 0 9
+    trajectory = meeting(steps=3)
+    trajectory["actions"] = [{"A1": [9.0, 5.0], "A2": [-9.0, -5.0]}, {}, {"A1": [-9.0, 5.0], "A2": [9.0, -5.0]}]
+    variation_h, variation_v = 18.0 / (18.0 * 2), 10.0 / (10.0 * 2)
+    assert compute(trajectory)["oscillation_rate"] == pytest.approx(0.5 * (variation_h + variation_v) / 2.0)
+
+
+@pytest.mark.parametrize(("command", "flips"), [(2.0, 1.0), (math.nextafter(2.0, 0.0), 0.0), (2.5, 1.0)])
+@pytest.mark.parametrize("small_first", [True, False])
+def test_a_command_of_exactly_the_dead_zone_has_a_direction(command, flips, small_first):
+    # one pair of steps, reversed: with 9 and the command, in both orders
+    turns = (command, -9.0) if small_first else (9.0, -command)
+    trajectory = meeting(steps=2, actions={k: {"A1": [turn, 0.0]} for k, turn in enumerate(turns)})
+    variation = (9.0 - command) / 18.0
+    assert compute(trajectory)["oscillation_rate"] == pytest.approx(0.5 * (flips + variation / 2.0))
+
+
+@pytest.mark.parametrize(("last", "share"), [(5.0, 1.0), (-5.0, 0.5), (1.0, 1.0)])
+def test_reversals_are_counted_among_pairs_with_a_direction(last, share):
+    # 5 -5 and a third: two of two pairs reversed, one of two, one of one
+    turns = (5.0, -5.0, last)
+    trajectory = meeting(steps=3, actions={k: {"A1": [turn, 0.0]} for k, turn in enumerate(turns)})
+    variation = (5.0 - abs(last)) / (18.0 * 2)
+    assert compute(trajectory)["oscillation_rate"] == pytest.approx(0.5 * (share + variation / 2.0))
+
+
+@pytest.mark.parametrize(("step", "fails"), [(25, 0.0), (26, 1.0), (28, 1.0), (31, 1.0), (32, 0.0)])
 def test_resolution_fails_when_separation_is_lost_within_a_minute_after_the_window(step, fails):
-    # the window of ANSWERED is [3, 26), judged at 26 … 31. For one step a third aircraft is 3 NM beside A1:
-    #   at 28: its window [25, 32) overlaps, both are one, [3, 32), judged at 32 … 37, when it is gone
-    #   at 31: its window [28, 35) is one of its own, and 31 is the last step judged
-    #   at 32: one too late
+    # the window of ANSWERED is [3, 26), judged at 26 … 31. For one step a third aircraft is 3 NM beside A1, whose
+    # window is one of its own; 26 and 31 are the first and the last step judged
     positions = [dict(places) for places in ANSWERED["positions"]]
     positions[step]["A3"] = along(step, 3.0)
     agents = {**ANSWERED["agents"], "A3": {"headings": [90.0], "speeds": [360.0]}}
-    r = compute({**ANSWERED, "positions": positions, "agents": agents})
-    assert (r["tp"], r["fn"]) == (1, 0 if step == 28 else 1)
+    trajectory = {**ANSWERED, "positions": positions, "agents": agents}
+    r = compute(trajectory)
+    assert (r["tp"], r["fn"]) == (1, 1)
     assert r["resolution_fail_rate"] == fails
+    # windows that overlap may be one: then [3, 26) ends with the other's, and nobody is near in the minute after that
+    r = compute(trajectory, merge_overlapping=True)
+    assert (r["tp"], r["fn"]) == (1, 0 if step < 29 else 1)
+    assert r["resolution_fail_rate"] == (fails if step > 28 else 0.0)
+    assert r["settings"]["merge_overlapping"] is True
 
 
-def test_resolution_is_judged_after_the_window_and_nothing_is_nan():
-    # they fly abreast 4 NM apart from step 0 on and for ever: one conflict to the end, no step after it to judge
+def test_resolution_asks_for_more_than_the_minimum_and_a_loss_for_less():
+    # the minimum is set to exactly the separation of one step: on it is not resolved, and not lost
+    trajectory = meeting(aside=4.0, actions={k: {"A1": [10.0, 0.0]} for k in (8, 9)})
+    steps = HallucinationDetector().compute(trajectory, detail=True)
+    ((_, end),) = [(w["start"], w["end"]) for w in steps["windows"]["truth"]]
+    trajectory["positions"] = [
+        dict(places) if k != end + 5 else {"A1": along(k), "A2": along(k, 4.5)}
+        for k, places in enumerate(trajectory["positions"])
+    ]
+    trajectory["agents"]["A2"]["headings"][end + 5] = 90.0
+    on = HallucinationDetector().compute(trajectory, detail=True)["steps"]["separation_nm"][end + 5]
+    for minimum, failed in ((on, 1.0), (math.nextafter(on, 0.0), 0.0)):
+        r = HallucinationDetector(los_threshold_nm=minimum).compute(trajectory, detail=True)
+        assert r["tp"] == 1
+        assert r["windows"]["truth"][0]["end"] == end
+        assert r["resolution_fail_rate"] == failed
+        assert r["steps"]["los"][end + 5] is False
+    assert HallucinationDetector(los_threshold_nm=math.nextafter(on, 9.0)).compute(trajectory, detail=True)["steps"][
+        "los"
+    ][end + 5]
+
+
+@pytest.mark.parametrize(("near", "fails"), [(33, 0.0), (34, 1.0), (39, 1.0)])
+def test_a_conflict_that_lasts_to_the_end_is_judged_on_the_last_minute(near, fails):
+    # 20 NM apart and head-on at every step: a conflict from the first to the last. Separation is lost at step `near`
+    # only; of 40 steps the last six are judged
+    trajectory = meeting(actions={k: {"A1": [10.0, 0.0]} for k in (36, 37)})
+    trajectory["positions"] = [{"A1": along(k), "A2": along(k + (20.0 if k != near else 3.0))} for k in range(STEPS)]
+    r = HallucinationDetector().compute(trajectory, detail=True)
+    assert [(w["start"], w["end"]) for w in r["windows"]["truth"]] == [(0, 40)]
+    assert (r["tp"], r["resolution_fail_rate"], r["los_failure_rate"]) == (1, fails, 1.0)
+    assert compute(trajectory, res_window_s=70.0)["resolution_fail_rate"] == 1.0
+    # longer than the episode is all of it
+    assert compute(trajectory, res_window_s=4000.0)["resolution_fail_rate"] == 1.0
+
+
+def test_nothing_matched_is_nan_and_a_conflict_without_end_fails():
+    # they fly abreast 4 NM apart from step 0 on and for ever: one conflict to the end, judged on its last minute
     trajectory = {
         "positions": [{"A1": along(k), "A2": along(k, 4.0)} for k in range(20)],
         "actions": [{"A1": [5.0, 0.0]} if k in (3, 4, 5) else {} for k in range(20)],
@@ -274,8 +341,8 @@ def test_resolution_is_judged_after_the_window_and_nothing_is_nan():
     }
     r = compute(trajectory)
     assert (r["tp"], r["num_conflict_steps"], r["num_los_events"], r["total_los_duration"]) == (1, 20, 1, 20)
-    assert math.isnan(r["resolution_fail_rate"])
-    assert r["los_failure_rate"] == 1.0
+    assert (r["resolution_fail_rate"], r["los_failure_rate"]) == (1.0, 1.0)
+    assert math.isnan(compute({**trajectory, "actions": []})["resolution_fail_rate"])
 
 
 def test_resolution_fails_at_arrival():
@@ -313,11 +380,14 @@ def test_arrival_is_seen_by_distance_where_no_status_says_it():
     assert r["waypoint_reached_ratio"] == 0.0
 
 
-def test_an_arrived_agent_neither_alerts_nor_threatens():
-    trajectory = meeting(actions={k: {"A1": [10.0, 0.0], "A2": [10.0, 0.0]} for k in (8, 9)})
+@pytest.mark.parametrize("who", ["A1", "A2"])
+def test_an_arrived_agent_is_in_no_conflict_but_threatens_and_may_alert(who):
+    trajectory = meeting(actions={k: {who: [10.0, 0.0]} for k in (8, 9)})
     trajectory["waypoint_status"] = {"A2": {0: True}}
     r = compute(trajectory)
-    assert (r["num_conflict_steps"], r["tp"], r["fp"], r["num_interventions"]) == (0, 0, 0, 2)
+    assert (r["num_conflict_steps"], r["tp"], r["fp"], r["num_interventions"]) == (0, 0, 1, 2)
+    assert math.isnan(r["min_CPA_nm"])  # of pairs that can be in conflict
+    assert r["avg_alert_dcpa_nm"] < 0.05
 
 
 @pytest.mark.parametrize(("apart_ft", "conflict"), [(900.0, True), (1000.0, False), (1100.0, False)])
@@ -360,7 +430,7 @@ def test_headings_and_speeds_are_worked_out_where_they_are_missing():
     assert r["settings"]["derived"] == ["headings", "speeds"]
     assert whole["settings"]["derived"] == []
     assert {n: r[n] for n in METRICS if n != "reward_total"} == pytest.approx(
-        {n: whole[n] for n in METRICS if n != "reward_total"}
+        {n: whole[n] for n in METRICS if n != "reward_total"}, nan_ok=True
     )
 
 
@@ -374,5 +444,6 @@ def test_the_step_is_derived_from_timestamps_and_else_given():
     assert [(w["start"], w["end"]) for w in r["windows"]["truth"]] == [(10, 25)]
     without = {name: value for name, value in ANSWERED.items() if name != "timestamps"}
     given = compute(without, action_period_s=10.0)
-    assert [given[name] for name in METRICS[:-1]] == [compute(ANSWERED)[name] for name in METRICS[:-1]]
+    whole = compute(ANSWERED)
+    assert {n: given[n] for n in METRICS} == pytest.approx({n: whole[n] for n in METRICS}, nan_ok=True)
     assert compute(without, action_period_s=5.0)["flight_time_s"] == 39 * 5.0
