@@ -55,6 +55,7 @@ from watchkeeper.detectors.incidents.incidents import Incidents, link_stats
 from watchkeeper.streams.batch import I4, Batch, CheckedBatch, Columns
 from watchkeeper.streams.check import checked
 from watchkeeper.streams.messages import Drop, Kind
+from watchkeeper.streams.periods import periods_over
 
 OnEvidence = Callable[[Window, list[Evidence]], None]
 NEVER = -(2**62)
@@ -179,7 +180,7 @@ class Pipeline:
         quiet. Samples of these ticks that come all the same are late.
         """
         self.clock.reach(t)
-        tick = int(np.floor(t / self.clock.tick_s + 1e-6))
+        tick = periods_over(t, self.clock.tick_s)
         if self._done == NEVER and not self.pending:
             # the first tick ever: whoever is declared is expected from here on
             self._done = self._stream_done = tick - 1

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from watchkeeper.detectors.engine.room import crowded
+from watchkeeper.streams.periods import periods_over, periods_until
 
 if TYPE_CHECKING:
     from watchkeeper.detectors.engine.pipeline import Pipeline
@@ -49,8 +50,7 @@ def wakes(until: float, tick_s: float) -> int:
     """The first tick that must run when nothing happens before this time."""
     if math.isinf(until):
         return 2**62 if until > 0.0 else -(2**62)
-    # early enough for any rounding of the time itself
-    return math.ceil((until - 1e-6) / tick_s)
+    return periods_until(until, tick_s)
 
 
 def reaches(t: float, tick_s: float, period_s: float) -> bool:
@@ -59,5 +59,4 @@ def reaches(t: float, tick_s: float, period_s: float) -> bool:
     >>> [t for t in (9.0, 10.0, 11.0, 20.0) if reaches(t, 1.0, 10.0)]
     [10.0, 20.0]
     """
-    # a tick's time is a multiple of its length, up to rounding
-    return math.floor(t / period_s + 1e-6) > math.floor((t - tick_s) / period_s + 1e-6)
+    return periods_over(t, period_s) > periods_over(t - tick_s, period_s)

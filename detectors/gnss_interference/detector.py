@@ -29,6 +29,7 @@ from watchkeeper.detectors.gnss_interference.quality import Quality
 from watchkeeper.streams.batch import F8, I4, U1
 from watchkeeper.streams.geo import EARTH_M
 from watchkeeper.streams.messages import ADSB, Kind
+from watchkeeper.streams.periods import periods_over
 
 NUMBERS = ("aircraft", "affected", "cells", "area_km2", "grown_km2", "shrunk_km2", "lat", "lon", "radius_km")
 
@@ -71,8 +72,7 @@ class GnssInterference:
         return self._look(window.t)
 
     def _turn(self, t: float) -> int:
-        # a tick's time is a multiple of its length, up to rounding
-        return math.floor(t / self._pause_s + 1e-6)
+        return periods_over(t, self._pause_s)
 
     def _look(self, t: float) -> list[Evidence]:
         cfg = self._config

@@ -35,6 +35,7 @@ from watchkeeper.streams.batch import I4, I8
 from watchkeeper.streams.geo import NM_M
 from watchkeeper.streams.kernels import njit
 from watchkeeper.streams.messages import Kind
+from watchkeeper.streams.periods import periods_over, periods_until
 
 CAUSES = ("ghost", "missed")
 _GHOST, _MISSED = 1, 2
@@ -110,17 +111,17 @@ class Intent:
     def step(self, window: Window) -> list[Evidence]:
         """Judge a step, if this tick ends one."""
         t, step_s = window.t, self._config.step_s
-        k = math.floor(t / step_s + 1e-6)
+        k = periods_over(t, step_s)
         if not self._awake:
             if Kind.ACTION not in window.samples and Kind.ROUTE not in window.samples:
                 return []
             self._awake = True
             # the first step is the one that the first command belongs to
-            self._step = k - 1 if math.isclose(self._end_t(k), t) else k
+            self._step = k - 1 if self._end_tick(k) == periods_until(t, self._tick_s) else k
             self._present = Present(self._fleet.capacity)
         if k <= self._step:
             return []
-        if t > self._end_t(k):
+        if self._end_tick(k) < periods_over(t, self._tick_s):
             # the tick that ended this step was left out: nobody was there
             self._tally.pause(k - self._step)
             self._step = k
@@ -129,9 +130,13 @@ class Intent:
         self._step = k
         return self._judge(t, self._end_t(k - 1))
 
+    def _end_tick(self, step: int) -> int:
+        """The tick that ends a step."""
+        return periods_until(step * self._config.step_s, self._tick_s)
+
     def _end_t(self, step: int) -> float:
-        """The end of the tick that ends a step."""
-        return math.ceil(step * self._config.step_s / self._tick_s - 1e-4) * self._tick_s
+        """The end of that tick."""
+        return self._end_tick(step) * self._tick_s
 
     def quiet_until(self, t: float) -> float:
         """The end of the next step, while anybody is there; after that nothing changes without samples."""

@@ -20,6 +20,7 @@ from watchkeeper.detectors.link.constants import ALPHA, BIN_S, ON_TIME, RECENT_B
 from watchkeeper.streams.batch import F8, I4, Bool
 from watchkeeper.streams.kernels import njit
 from watchkeeper.streams.messages import KIND_OF_WORD, LINK, Kind
+from watchkeeper.streams.periods import periods_over, periods_until
 
 
 class LinkStats:
@@ -76,7 +77,7 @@ class LinkStats:
     def take(self, window: Window) -> bool:
         """Count one tick's samples; True when this ends a bin, and the links are to be judged."""
         n = self._fleet.high
-        number = math.ceil(window.t / self._bin_s - 1e-6)
+        number = periods_until(window.t, self._bin_s)
         if number != self._open:
             self._open = number
             self._bins += 1
@@ -96,7 +97,7 @@ class LinkStats:
             named = samples.via >= 0
             self.via[samples.slot[named]] = samples.via[named]
         self._take_latency(window)
-        if window.t < number * self._bin_s - 1e-6:
+        if periods_over(window.t, self._bin_s) < number:
             return False
         # after a silence the window begins again: what was not sent was not lost on the way
         self._silent[:, :n] = self._unheard(window.t, n)

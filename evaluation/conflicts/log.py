@@ -1,10 +1,10 @@
 """A recording (`.wklog`) as an episode: everyone's state at every step, by the rules of the live detector `intent`.
 
-Steps are the multiples of the step length, from the first command or waypoint to the last sample. At each step a
-vehicle is where its last report, at most MAX_AGE_S old, says that it is by then; its command is the last one since the
-step before. Everybody who reports takes part, but only pairs of which at least one is controlled, that is for whom a
-command or a waypoint has been heard by then. Written apart from `intent` (the whole log at once instead of tick by
-tick), so that the two can be held against each other.
+Steps are the multiples of the step length, rounded up to whole ticks, from the first command or waypoint to the last
+sample. At each step a vehicle is where its last report, at most MAX_AGE_S old, says that it is by then; its command is
+the last one since the step before. Everybody who reports takes part, but only pairs of which at least one is
+controlled, that is for whom a command or a waypoint has been heard by then. Written apart from `intent` (the whole log
+at once instead of tick by tick), so that the two can be held against each other.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from watchkeeper.streams.geo import KT_MS, direct_many
 from watchkeeper.streams.kernels import njit
 from watchkeeper.streams.logs.source import LogError, Source, open_log
 from watchkeeper.streams.messages import COLUMN, Kind
+from watchkeeper.streams.periods import periods_over, periods_until
 
 MAX_AGE_S = DEFAULT.detectors.conflict.max_age_s
 TICK_S = DEFAULT.time.tick_s
@@ -86,9 +87,7 @@ class _Samples:
     def episode(self, step_s: float, meta: dict[str, Any], problems: tuple[str, ...]) -> Episode:
         """Columns at every step."""
         began = min(self.of(kind, name)[0][0] for kind in (Kind.ACTION, Kind.ROUTE) for name in self._rows[kind])
-        ended = math.ceil(self.t_max / TICK_S) * TICK_S  # the tick that takes in the last sample
-        steps = np.arange(math.ceil(began / step_s - 1e-9), math.floor(ended / step_s + 1e-9) + 1)
-        at = steps * step_s
+        at, before = _steps(began, self.t_max, step_s)
         ids = tuple(sorted(self._rows[Kind.ADSB]))
         shape = len(at), len(ids)
         lat, lon, alt, heading, speed, turn, faster, way_lat, way_lon = np.full((9, *shape), np.nan)
@@ -97,7 +96,7 @@ class _Samples:
             lat[:, a], lon[:, a], heading[:, a], speed[:, a], alt[:, a] = self._state(name, at)
             t, data = self.of(Kind.ACTION, name)
             last = np.searchsorted(t, at, side="right") - 1
-            due = (last >= 0) & (np.append(t, -np.inf)[last] > at - step_s)
+            due = (last >= 0) & (np.append(t, -np.inf)[last] > before)
             turn[due, a], faster[due, a] = data[:, last[due]]
             route_t, route = self.of(Kind.ROUTE, name)
             way = np.searchsorted(route_t, at, side="right") - 1
@@ -130,6 +129,24 @@ class _Samples:
         out[:3, rows] = direct_many(value["lat"][0][rows], value["lon"][0][rows], value["trk_deg"][0][rows], moved_m)
         out[3, rows], out[4, rows] = speed, value["alt_ft"][0][rows]
         return out[0], out[1], out[2], out[3], out[4]
+
+
+def _steps(first_t: float, last_t: float, step_s: float) -> tuple[F8, F8]:
+    """When each step is looked at, and when the step before it was.
+
+    From the step that the first command belongs to up to the last that ends in the tick of the last sample.
+    """
+    ended = math.ceil(last_t / TICK_S) * TICK_S
+    first = periods_until(first_t, step_s)
+    if _looked_t(first - 1, step_s) >= first_t:
+        first -= 1  # a command after the end of a step, in the tick that ends it
+    at = np.array([_looked_t(k, step_s) for k in range(first - 1, periods_over(ended, step_s) + 1)])
+    return at[1:], at[:-1]
+
+
+def _looked_t(step: int, step_s: float) -> float:
+    """Live a step is looked at when the tick ends in which it ends; shorter steps than ticks are not known there."""
+    return periods_until(step * step_s, TICK_S) * TICK_S if step_s >= TICK_S else step * step_s
 
 
 def _latest(t: F8, values: F8, at: F8) -> tuple[F8, F8]:

@@ -21,6 +21,7 @@ import numpy as np
 from watchkeeper.config.schema import Config
 from watchkeeper.detectors.alarms.events import CLEARED, RAISED
 from watchkeeper.detectors.base import Evidence, Window
+from watchkeeper.detectors.engine.eventtime import tick_of
 from watchkeeper.detectors.engine.pipeline import Pipeline
 from watchkeeper.detectors.engine.replay import events_of
 from watchkeeper.detectors.fleet.reasons import CODE_OF, words
@@ -174,7 +175,7 @@ def _trace(variant: Variant, t: F8, ratio: F8, sigma: F8 | None, silent_ticks: I
     if sigma is not None:
         trace.sigma = np.full((stop, sigma.shape[1]), np.nan)
         trace.sigma[order[at[found]]] = sigma[found]
-    trace.silent[:] = np.isin(np.ceil(trace.t / tick_s - 1e-9).astype(np.int64), silent_ticks)
+    trace.silent[:] = np.isin(tick_of(trace.t, tick_s), silent_ticks)
     return trace
 
 

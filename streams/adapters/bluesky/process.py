@@ -37,6 +37,7 @@ from typing import Any
 import msgspec
 
 from watchkeeper.streams.geo import KT_MS
+from watchkeeper.streams.periods import periods_over
 
 Tell = Callable[[dict[str, Any]], None]
 # How long a simulation that is on hold is left alone before the next look, in seconds.
@@ -57,7 +58,7 @@ class Running:
 
         bs.init(mode="sim", detached=True, workdir=_folder())
         self._bs, self._tell, self._period_s = bs, tell, period_s
-        self._next_s = 0.0
+        self._next = 0
         self._selected: dict[str, tuple[float, float, float]] = {}
         self._moment: dict[str, Any] | None = None
         bs.net.send = self._heard
@@ -107,8 +108,9 @@ class Running:
                 faster_ms = self._airspeed_ms(now[1], i) - traf.tas[i] if was[1] != now[1] else 0.0
                 changes = {"heading_delta_deg": float(turn_deg), "speed_delta_ms": float(faster_ms)}
                 self._tell({**stamp, "id": name, **changes})
-        if bs.sim.simt >= self._next_s - 1e-9 or bs.sim.simt < self._next_s - 2.0 * self._period_s:
-            self._next_s = (floor(bs.sim.simt / self._period_s + 1e-9) + 1) * self._period_s
+        period = periods_over(bs.sim.simt, self._period_s)
+        if period >= self._next or period < self._next - 2:
+            self._next = period + 1
             arrays = {
                 "lat": traf.lat, "lon": traf.lon, "alt_m": traf.alt, "gs_ms": traf.gs, "trk_deg": traf.trk,
                 "vs_ms": traf.vs, "sel_alt_m": traf.selalt,
