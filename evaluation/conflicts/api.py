@@ -19,6 +19,8 @@ from watchkeeper.evaluation.conflicts.detector import HallucinationDetector
 from watchkeeper.evaluation.conflicts.findings import Findings, details
 from watchkeeper.evaluation.conflicts.load import episodes_in, read_episodes
 from watchkeeper.evaluation.conflicts.metrics import BESIDE, METRICS
+from watchkeeper.evaluation.conflicts.safety.hotspots import CELL_NM, hot_spots, mistakes
+from watchkeeper.evaluation.conflicts.safety.risk import RATES, TARGET_PER_HOUR, risk, survival
 from watchkeeper.evaluation.conflicts.summary import aggregate, grouped
 from watchkeeper.evaluation.shared.counted import counted
 from watchkeeper.streams.frames.sources import Log
@@ -26,7 +28,14 @@ from watchkeeper.streams.frames.write import NUMBER, TEXT, Backend, rows_frame
 
 EpisodeData: TypeAlias = Log | IntoDataFrame | Mapping[str, Any]
 """A file, a frame, a trajectory, an open log or a simulation."""
+Row: TypeAlias = dict[str, Any]
+# Separations of more than a few minima are safe, whatever they are.
+CURVE_MINIMA = 6.0
 COLUMNS = {"file": TEXT, "name": TEXT, **dict.fromkeys(METRICS + BESIDE, NUMBER)}
+
+RISK_COLUMNS = {"event": TEXT, **dict.fromkeys(RATES, NUMBER), "verdict": TEXT}
+SURVIVAL_COLUMNS = dict.fromkeys(("separation_nm", "survival", "low_95", "high_95"), NUMBER)
+CELL_COLUMNS = dict.fromkeys(("lat", "lon", "false", "missed"), NUMBER)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +55,27 @@ class Conflicts:
     def groups(self) -> dict[str, dict[str, dict[str, float]]]:
         """Group to metric to mean, std, min, max and n; all episodes first."""
         return {name: aggregate(rows) for name, rows in grouped(self.episodes, self.group_by).items()}
+
+    def safety(self, target_per_hour: float = TARGET_PER_HOUR, cell_nm: float = CELL_NM) -> dict[str, list[Row]]:
+        """Risk per flight hour, survival of the least separation, and hot spots of mistakes; rows by these names."""
+        metrics = [row["metrics"] for row in self.episodes]
+        return {
+            "risk": risk(metrics, target_per_hour),
+            "survival": survival(metrics, CURVE_MINIMA * self.detector.los_threshold_nm),
+            "hot_spots": hot_spots((place for row in self.episodes for place in row["mistakes"]), cell_nm),
+        }
+
+    def risk_frame(self, target_per_hour: float = TARGET_PER_HOUR, backend: Backend | None = None) -> Any:
+        """Losses of separation and collisions per flight hour with exact Poisson intervals, against a target."""
+        return rows_frame(self.safety(target_per_hour)["risk"], RISK_COLUMNS, backend)
+
+    def survival_frame(self, backend: Backend | None = None) -> Any:
+        """The share of episodes that stayed farther apart than each distance, with bootstrap bands."""
+        return rows_frame(self.safety()["survival"], SURVIVAL_COLUMNS, backend)
+
+    def hot_spots_frame(self, cell_nm: float = CELL_NM, backend: Backend | None = None) -> Any:
+        """Where alerts were false or missed, cell by cell, the fullest first."""
+        return rows_frame(self.safety(cell_nm=cell_nm)["hot_spots"], CELL_COLUMNS, backend)
 
     def to_frame(self, backend: Backend | None = None) -> Any:
         """One row per episode, one column per metric."""
@@ -114,6 +144,7 @@ def _as_row(path: Path, name: str, found: Findings, *, detail: bool) -> dict[str
         "steps_total": len(found.episode.t),
         "problems": list(found.episode.problems),
         "metrics": found.metrics,
+        "mistakes": mistakes(found),
         "settings": found.settings,
     }
     return row | details(found) if detail else row

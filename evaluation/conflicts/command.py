@@ -17,7 +17,9 @@ from watchkeeper.evaluation.conflicts.departures import AS_DOCUMENTED, DEPARTURE
 from watchkeeper.evaluation.conflicts.detector import HallucinationDetector
 from watchkeeper.evaluation.conflicts.fields import EpisodeError
 from watchkeeper.evaluation.conflicts.metrics import METRICS
-from watchkeeper.evaluation.conflicts.summary import table
+from watchkeeper.evaluation.conflicts.safety.hotspots import CELL_NM
+from watchkeeper.evaluation.conflicts.safety.risk import TARGET_PER_HOUR
+from watchkeeper.evaluation.conflicts.summary import risk_table, table
 from watchkeeper.evaluation.shared.output import write_json
 
 __all__ = ["METRICS", "EpisodeError", "HallucinationDetector", "evaluate_file", "main"]
@@ -31,6 +33,7 @@ examples:
   watchkeeper evaluate conflicts episode.json
   watchkeeper evaluate conflicts runs/*.csv --group-by shift --out metrics.json
   watchkeeper simulate controlled --out c.wklog && watchkeeper evaluate conflicts c.wklog --report c.html
+  watchkeeper evaluate conflicts runs/*.csv --risk --target-per-hour 1e-7 --report safety.html
   watchkeeper evaluate conflicts episode.json --as-documented
   watchkeeper evaluate conflicts episode.json --detail --out - | jq .episodes[0].windows
 
@@ -54,6 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         ("res_window_s", "S", "how long after a conflict separation must hold"),
         ("action_period_s", "S", "the step, where the input has no times; the step at which a .wklog is looked at"),
         ("los_threshold_nm", "NM", "separation minimum"),
+        ("collision_nm", "NM", "closer than this is counted as a collision"),
         ("iou_threshold", "X", "overlap over union that makes an alert answer a conflict"),
     ):
         default = getattr(d, name)
@@ -64,6 +68,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--action-thresh", type=_above_zero, nargs=2, default=d.action_thresh, metavar=("DEG", "KT"),
         help="commands below are trimming ({:g} {:g})".format(*d.action_thresh),
     )  # fmt: skip
+    parser.add_argument(
+        "--risk", action="store_true",
+        help="also: losses of separation and collisions per flight hour with exact Poisson intervals, the survival of "
+        "the least separation, and where alerts were false or missed",
+    )  # fmt: skip
+    parser.add_argument(
+        "--target-per-hour", type=_above_zero, default=TARGET_PER_HOUR, metavar="X",
+        help=f"with --risk: the target level of safety ({TARGET_PER_HOUR:g})",
+    )  # fmt: skip
+    parser.add_argument(
+        "--cell-nm",
+        type=_above_zero,
+        default=CELL_NM,
+        metavar="NM",
+        help=f"with --risk: cells of the map ({CELL_NM:g})",
+    )
     _add_departures(parser)
     parser.add_argument(
         "--jobs", type=_whole, default=0, metavar="N", help="processes (default: the cores, if it pays)"
@@ -89,6 +109,7 @@ def main(args: argparse.Namespace) -> int:
         res_window_s=args.res_window_s,
         action_period_s=args.action_period_s,
         los_threshold_nm=args.los_threshold_nm,
+        collision_nm=args.collision_nm,
         iou_threshold=min(1.0, args.iou_threshold),
         merge_overlapping=args.merge_overlapping,
         **(AS_DOCUMENTED if args.as_documented else {}) | departures,
@@ -96,14 +117,17 @@ def main(args: argparse.Namespace) -> int:
     for episode in result.episodes if not args.quiet else []:
         for problem in episode["problems"]:
             print(f"watchkeeper: {episode['file']}: {problem}", file=sys.stderr)
+    safety = result.safety(args.target_per_hour, args.cell_nm) if args.risk else None
     if args.out:
-        write_json(args.out, result.to_dict())
+        write_json(args.out, result.to_dict() | (safety or {}))
     if args.report:
         from watchkeeper.evaluation.conflicts.report import write_report  # noqa: PLC0415
 
-        write_report(args.report, result.detector, result.episodes, result.groups, most=PICTURED)
+        write_report(args.report, result.detector, result.episodes, result.groups, most=PICTURED, safety=safety)
     if str(args.out) != "-":
         print(table(result.groups, result.counts))
+        if safety is not None:
+            print("\n" + risk_table(safety["risk"]))
     return 0
 
 

@@ -19,7 +19,15 @@ from watchkeeper.evaluation.conflicts.episode import Episode, from_trajectory
 from watchkeeper.evaluation.conflicts.findings import Findings, details
 from watchkeeper.evaluation.conflicts.series import series_of
 
-_ABOVE_ZERO = ("horizon_s", "res_window_s", "action_period_s", "los_threshold_nm", "iou_threshold", "vertical_ft")
+_ABOVE_ZERO = (
+    "horizon_s",
+    "res_window_s",
+    "action_period_s",
+    "los_threshold_nm",
+    "collision_nm",
+    "iou_threshold",
+    "vertical_ft",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +46,8 @@ class HallucinationDetector:
     action_period_s: float = 10.0
     """The step, where the trajectory has no timestamps."""
     los_threshold_nm: float = 5.0
+    collision_nm: float = 3.0
+    """Closer than this is counted as a collision."""
     lag_pre_steps: int = 1
     lag_post_steps: int = 1
     debounce_n: int = 2
@@ -108,7 +118,7 @@ class HallucinationDetector:
         total, source = metrics.reward(episode, series, self.los_threshold_nm, self.team_potential)
         values = {
             **metrics.detection(matching),
-            **metrics.safety(series, span=self.los_duration == "span"),
+            **metrics.safety(series, self.collision_nm, span=self.los_duration == "span"),
             **metrics.alerting(episode, matching),
             **metrics.efficiency(episode, of_none=math.nan if self.extra_path_without_waypoints == "nan" else 0.0),
             **metrics.resolution(episode, series, matching, self.los_threshold_nm, self.res_window_s),

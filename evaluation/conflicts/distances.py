@@ -9,10 +9,9 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from watchkeeper.detectors.kernels.pairs import EARTH_NM, haversine_nm, level
-from watchkeeper.streams.batch import F8, Bool
+from watchkeeper.streams.batch import F8, I8, Bool
 from watchkeeper.streams.kernels import njit
 
 _RAD = math.pi / 180.0
@@ -31,7 +30,7 @@ class Apart(NamedTuple):
     any_nm: F8
     level_nm: F8
     nearest_nm: F8
-    violations: NDArray[np.int64]
+    violations: I8
 
 
 @njit(cache=True)

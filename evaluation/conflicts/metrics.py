@@ -15,7 +15,7 @@ from watchkeeper.evaluation.conflicts.distances import ways_nm
 from watchkeeper.evaluation.conflicts.episode import Episode
 from watchkeeper.evaluation.conflicts.reward import NOT_IN_A_LOG, recomputable, reward_parts
 from watchkeeper.evaluation.conflicts.series import Series
-from watchkeeper.streams.batch import F8
+from watchkeeper.streams.batch import F8, Bool
 
 METRICS = (
     "tp", "fp", "fn", "tn", "precision", "recall", "f1_score", "ghost_conflict", "missed_conflict",
@@ -31,7 +31,7 @@ METRICS = (
 BESIDE = (
     "alerts_per_min_from_steps", "alert_onsets_per_min", "min_CPA_nm", "num_lead_times",
     "tn_pct", "unwanted_interventions", "excess_alert_time_s", "avg_alert_dcpa_nm", "avg_alert_tcpa_s",
-    "escape_improve_hits",
+    "escape_improve_hits", "num_collision_events", "flight_hours",
 )  # fmt: skip
 # A typical scenario takes this long; path_efficiency compares with it.
 EXPECTED_S = 300.0
@@ -54,13 +54,14 @@ def detection(m: Matching) -> dict[str, float]:
     }
 
 
-def safety(s: Series, *, span: bool) -> dict[str, float]:
+def safety(s: Series, collision_nm: float, *, span: bool) -> dict[str, float]:
     """How close they came; with `span` a loss of separation of n steps lasts n - 1."""
-    events = int(np.count_nonzero(s.lost & ~np.concatenate(([False], s.lost[:-1]))))
+    events = _runs(s.lost)
     return {
         "min_separation_nm": _least(s.separation_nm),
         "num_los_events": events,
         "total_los_duration": int(np.count_nonzero(s.lost)) - (events if span else 0),
+        "num_collision_events": _runs(s.level_nm < collision_nm),
         "num_conflict_steps": int(np.count_nonzero(s.conflict)),
         "min_CPA_nm": _least(s.dcpa_nm),
     }
@@ -69,7 +70,6 @@ def safety(s: Series, *, span: bool) -> dict[str, float]:
 def alerting(e: Episode, m: Matching) -> dict[str, float]:
     """How much alarm there was."""
     on = int(np.count_nonzero(m.alert))
-    onsets = int(np.count_nonzero(m.alert & ~np.concatenate(([False], m.alert[:-1]))))
     alert_s, flight_s = on * e.step_s, _flight_s(e)
     return {
         "alert_duty_cycle": on / len(m.alert) if len(m.alert) else 0.0,
@@ -78,7 +78,7 @@ def alerting(e: Episode, m: Matching) -> dict[str, float]:
         "avg_lead_time_s": float(np.mean(m.leads)) * e.step_s if m.leads else 0.0,
         "num_lead_times": len(m.leads),
         "alerts_per_min_from_steps": on * 60.0 / e.step_s,
-        "alert_onsets_per_min": onsets / (flight_s / 60.0) if flight_s > 0.0 else math.nan,
+        "alert_onsets_per_min": _runs(m.alert) / (flight_s / 60.0) if flight_s > 0.0 else math.nan,
     }
 
 
@@ -92,6 +92,7 @@ def efficiency(e: Episode, *, of_none: float) -> dict[str, float]:
     extra_nm = float(np.maximum(0.0, path_nm[way] - direct_nm[way]).sum())
     return {
         "flight_time_s": flight_s,
+        "flight_hours": int(np.count_nonzero(e.present & e.controlled)) * e.step_s / 3600.0,
         "total_path_length_nm": float(path_nm[mine].sum()),
         "path_efficiency": min(1.0, EXPECTED_S / max(1.0, flight_s)),
         "waypoint_reached_ratio": float(np.count_nonzero(e.completed & mine)) / max(1, int(mine.sum())),
@@ -128,6 +129,11 @@ def reward(e: Episode, s: Series, separation_nm: float, team_potential: str) -> 
         parts = reward_parts(e, s, separation_nm, team_potential)
         return float(sum(part.sum() for part in parts.values())), f"recomputed, except: {NOT_IN_A_LOG}"
     return math.nan, "none"
+
+
+def _runs(flag: Bool) -> int:
+    """How often it begins to be set."""
+    return int(np.count_nonzero(flag & ~np.concatenate(([False], flag[:-1]))))
 
 
 def _least(values: F8) -> float:

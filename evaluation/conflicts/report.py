@@ -10,7 +10,9 @@ from watchkeeper.evaluation.conflicts.detector import HallucinationDetector
 from watchkeeper.evaluation.conflicts.load import read_episodes
 from watchkeeper.evaluation.conflicts.metrics import BESIDE, METRICS
 from watchkeeper.evaluation.conflicts.plots import episode_figure
-from watchkeeper.evaluation.conflicts.summary import number
+from watchkeeper.evaluation.conflicts.safety.plots import hot_spots_figure, survival_figure
+from watchkeeper.evaluation.conflicts.safety.risk import RATES
+from watchkeeper.evaluation.conflicts.summary import number, risk_cells
 from watchkeeper.evaluation.shared.html import Picture, Table, Text, svg_of, write_page
 
 FIGURES = ("mean", "std", "min", "max")
@@ -26,8 +28,9 @@ def write_report(
     groups: Mapping[str, Mapping[str, Mapping[str, float]]],
     *,
     most: int,
+    safety: Mapping[str, Any] | None = None,
 ) -> None:
-    """Write the page, with pictures of the `most` episodes in which most went wrong."""
+    """Write the page, with pictures of the `most` episodes in which most went wrong; `safety` is what --risk adds."""
     parts: list[Text | Table | Picture] = [
         Text(
             f"Episodes: {len(episodes):,}. A conflict: two aircraft closer than {detector.los_threshold_nm:g} NM "
@@ -42,6 +45,7 @@ def write_report(
     parts.append(
         Table("episodes" if len(episodes) <= SHORT_ROWS else f"the first {SHORT_ROWS} episodes", ("", *SHORT), listed)
     )
+    parts += _safety(safety, detector.los_threshold_nm) if safety is not None else []
     worst = sorted(episodes, key=lambda e: -(e["metrics"]["fp"] + e["metrics"]["fn"]))[:most]
     parts.append(
         Text(
@@ -52,6 +56,21 @@ def write_report(
     )
     parts += [_picture(str(e["name"]), Path(e["file"]), detector) for e in worst]
     write_page(path, "Conflict metrics", parts)
+
+
+def _safety(safety: Mapping[str, Any], separation_nm: float) -> list[Text | Table | Picture]:
+    """The rates with their target, the survival curve and the map."""
+    parts: list[Text | Table | Picture] = [
+        Text("Intervals of rates are exact for a Poisson count; the band of the curve is a bootstrap's.", "Safety"),
+        Table("per flight hour", ("", *RATES, "verdict"), risk_cells(safety["risk"])),
+    ]
+    if safety["survival"]:
+        curve = survival_figure(safety["survival"], separation_nm)
+        parts.append(Picture("episodes that stayed farther apart than a distance", svg_of(curve, "survival")))
+    if safety["hot_spots"]:
+        spots = hot_spots_figure(safety["hot_spots"])
+        parts.append(Picture("where alerts were false and conflicts missed", svg_of(spots, "hot spots")))
+    return parts
 
 
 def _picture(name: str, path: Path, detector: HallucinationDetector) -> Picture:

@@ -29,7 +29,7 @@ from watchkeeper.detectors.kernels.pairs import (
 from watchkeeper.detectors.kernels.records import blank
 from watchkeeper.evaluation.conflicts.distances import Apart, Minima, separations
 from watchkeeper.evaluation.conflicts.episode import Episode
-from watchkeeper.streams.batch import F8, Bool
+from watchkeeper.streams.batch import F8, I8, Bool
 from watchkeeper.streams.geo import KT_MS, NM_M
 from watchkeeper.streams.kernels import njit
 
@@ -42,6 +42,8 @@ class Series:
     """Some pair will come closer than the minimum within the horizon."""
     dcpa_nm: F8
     """Smallest DCPA of any pair; inf: there is none."""
+    pair: I8
+    """[step, 2]: that pair; -1: there is none."""
     intervening: Bool
     """Some command is at or over the thresholds."""
     acting: Bool
@@ -56,7 +58,7 @@ class Series:
     """Smallest horizontal distance of a pair that is not separated vertically; inf: there is none."""
     nearest_nm: F8
     """[step, agent]: to the nearest other agent that is not separated vertically; inf: there is none."""
-    violations: NDArray[np.int64]
+    violations: I8
     """[step, agent]: how many others are closer than both minima."""
     threat_nm: F8
     """[step, agent]: smallest DCPA to any other agent, arrived or not; inf: there is none."""
@@ -78,6 +80,7 @@ def series_of(
     """Look at every step."""
     e, (steps, agents) = episode, episode.lat.shape
     conflict, intervening, acting = np.zeros((3, steps), bool)
+    pair = np.full((steps, 2), -1, np.int64)
     acting_agent, escaping = np.zeros((2, steps, agents), bool)
     dcpa_nm, separation, level_nm = np.full((3, steps), np.inf)
     nearest, threat_nm = np.full((2, steps, agents), np.inf)
@@ -89,14 +92,14 @@ def series_of(
         ),
         Reach(horizon_s, vertical_ft, math.inf, share_b),
         Limits(separation_nm * NM_M, threat_m(separation_nm), *action_thresh),
-        Seen(conflict, dcpa_nm, intervening, acting_agent, threat_nm, threat_s, escaping),
+        Seen(conflict, dcpa_nm, pair, intervening, acting_agent, threat_nm, threat_s, escaping),
     )  # fmt: skip
     minima = Minima(separation_nm, vertical_ft)
     separations(e.lat, e.lon, e.alt_ft, e.controlled, minima, Apart(separation, level_nm, nearest, violations))
     np.any(acting_agent, axis=1, out=acting)
     return Series(
-        conflict, dcpa_nm, intervening, acting, acting_agent, separation, level_nm < separation_nm, level_nm, nearest,
-        violations, threat_nm, threat_s, escaping,
+        conflict, dcpa_nm, pair, intervening, acting, acting_agent, separation, level_nm < separation_nm, level_nm,
+        nearest, violations, threat_nm, threat_s, escaping,
     )  # fmt: skip
 
 
@@ -130,6 +133,7 @@ class Seen(NamedTuple):
 
     conflict: Bool
     dcpa_nm: F8
+    pair: I8
     intervening: Bool
     acting_agent: Bool
     threat_nm: F8
@@ -166,7 +170,9 @@ def _look_with(
             a = order[m]
             dcpa_m, threat_dcpa_m = nearest[a].dcpa_m, nearest[a].threat_dcpa_m
             seen.threat_nm[k, a], seen.threat_s[k, a] = threat_dcpa_m / NM_M, nearest[a].threat_tcpa_s
-            seen.dcpa_nm[k] = min(seen.dcpa_nm[k], dcpa_m / NM_M)
+            if dcpa_m / NM_M < seen.dcpa_nm[k]:
+                seen.dcpa_nm[k] = dcpa_m / NM_M
+                seen.pair[k, 0], seen.pair[k, 1] = a, nearest[a].other
             if conflicting(dcpa_m, limits.separation_m):
                 seen.conflict[k] = True
             acts = significant(turn[k, a], faster[k, a], limits.min_turn_deg, limits.min_faster_kt)

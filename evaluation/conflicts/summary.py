@@ -57,6 +57,29 @@ def table(groups: Mapping[str, Mapping[str, Mapping[str, float]]], counts: Mappi
     return "\n".join(lines)
 
 
+def risk_cells(rows: Sequence[Row]) -> list[list[str]]:
+    """The rates of `risk`, as words: event, count, hours, rate, interval, target, verdict."""
+    rates = ("per_hour", "low_95", "high_95", "target_per_hour")
+    return [
+        [
+            row["event"], f"{row['events']:,}", f"{row['flight_hours']:,.1f}",
+            *(f"{row[name]:.2g}" if math.isfinite(row[name]) else NONE for name in rates), row["verdict"],
+        ]
+        for row in rows
+    ]  # fmt: skip
+
+
+def risk_table(rows: Sequence[Row]) -> str:
+    """The same for a terminal."""
+    head = ["per flight hour", "events", "hours", "rate", "low 95 %", "high 95 %", "target", ""]
+    cells = [head, *risk_cells(rows)]
+    widths = [max(len(line[i]) for line in cells) for i in range(len(head))]
+    return "\n".join(
+        "  ".join([line[0].ljust(widths[0]), *(c.rjust(w) for c, w in zip(line[1:], widths[1:], strict=True))]).rstrip()
+        for line in cells
+    )
+
+
 def _cell(figure: Mapping[str, float], episodes: int) -> str:
     if not figure["n"]:
         return NONE
