@@ -332,6 +332,17 @@ def test_a_conflict_that_lasts_to_the_end_is_judged_on_the_last_minute(near, fai
     assert compute(trajectory, res_window_s=4000.0)["resolution_fail_rate"] == 1.0
 
 
+@pytest.mark.parametrize(("steps", "fails"), [(26, 1.0), (27, 0.0)])
+def test_one_step_after_the_window_is_enough_to_judge(steps, fails):
+    # the window of ANSWERED is [3, 26). Of 27 steps the last one is judged, 12 NM apart; of 26 there is none after the
+    # window, and the last six are, in which they are 2 NM apart and less
+    cut = {name: ANSWERED[name][:steps] for name in ("positions", "actions", "timestamps")}
+    cut["agents"] = {a: {n: v[:steps] for n, v in rows.items()} for a, rows in ANSWERED["agents"].items()}
+    r = HallucinationDetector().compute(cut, detail=True)
+    assert [(w["start"], w["end"]) for w in r["windows"]["truth"]] == [(3, 26)]
+    assert (r["tp"], r["resolution_fail_rate"]) == (1, fails)
+
+
 def test_nothing_matched_is_nan_and_a_conflict_without_end_fails():
     # they fly abreast 4 NM apart from step 0 on and for ever: one conflict to the end, judged on its last minute
     trajectory = {
