@@ -23,7 +23,7 @@ from watchkeeper.detectors.incidents.expect import PLAIN, expected, observed
 from watchkeeper.detectors.incidents.faults import hypotheses
 from watchkeeper.detectors.incidents.symptoms import Shown
 from watchkeeper.detectors.incidents.tools import COST, Report, Symptom, Tool, Tools
-from watchkeeper.detectors.incidents.topology import Topology, sensor_kind
+from watchkeeper.detectors.incidents.topology import Device, Topology, sensor_kind
 from watchkeeper.streams.batch import F8, I8
 
 # How often a tool's answer amounts to the word that the truth calls for. A miss mostly looks as if nothing were wrong.
@@ -61,11 +61,15 @@ class Diagnosis(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """When to stop: sure enough, nothing worth asking, or enough asked."""
+    """When to stop (sure enough, nothing worth asking, or enough asked), and which devices may be at fault.
+
+    The live daemon hears nothing when its broker fails, so the broker is no suspect there.
+    """
 
     sure: float = 0.99
     min_gain_bits: float = 0.01
     max_questions: int = 40
+    suspects: frozenset[Device] = frozenset({Device.GATEWAY, Device.VEHICLE, Device.SENSOR})
 
 
 DEFAULT_RULE = Rule()
@@ -106,8 +110,9 @@ class Investigation:
         """Devices that may be at fault: those with enough of the symptoms on or below them."""
         below: dict[str, int] = {}
         for sensor in self._said:
-            for device in self.topology.path(sensor)[1:]:
-                below[device] = below.get(device, 0) + 1
+            for device in self.topology.path(sensor):
+                if self.topology.kind[device] in self._rule.suspects:
+                    below[device] = below.get(device, 0) + 1
         enough = EXPLAINS * max(below.values(), default=0)
         found = {device for device, n in below.items() if n >= enough}
         # the one that is blamed may be the neighbour of the one at fault
@@ -161,9 +166,10 @@ class Investigation:
     def _telling(self, can: Callable[[Tool, str], bool]) -> list[tuple[Tool, str]]:
         """The questions to which not all hypotheses would have the same answer, of suspects and what they hang on."""
         devices = {h.device for h in self.hypotheses}
+        parent = self.topology.parent
         return [
             (tool, device)
-            for device in sorted(devices | {self.topology.parent[device] for device in devices})
+            for device in sorted(devices | {parent[device] for device in devices if device in parent})
             for tool in Tool
             if (tool, device) not in self.asked and can(tool, device) and self._expected(tool, device)[0].any()
         ]
@@ -204,10 +210,11 @@ class Investigation:
             self._open.remove((tool, device))
         if report is None:
             return
+        news = [self.topology.add(*neighbour) for neighbour in report.neighbours]
+        news += [self.topology.join(*ends) for ends in report.standby]
         word = observed(report, self.topology, self._latency_s)
         self._heard.append((tool, device, word))
         self._evidence.append({"tool": tool.word, "target": device, "found": word})
-        news = [self.topology.add(*neighbour) for neighbour in report.neighbours]
         if any(news):
             self._think()
         else:

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from itertools import pairwise
 
 from watchkeeper.detectors.incidents.faults import STOPPING, Form, Hypothesis
 from watchkeeper.detectors.incidents.tools import Report, Tool
-from watchkeeper.detectors.incidents.topology import Topology, sensor_kind
+from watchkeeper.detectors.incidents.topology import Topology, Way, link_name, sensor_kind
 
 # Where a reading stops being usual. Readings are over the stream's own past where they have one.
 BUSY = 0.6  # load of a processor
@@ -35,7 +36,7 @@ _SCAN = {
     Form.AXIS: "turned", Form.UNIT: "scaled", Form.CLOCK: "clock",
 }  # fmt: skip
 _PORT = {
-    Form.CUT: "down", Form.DEAD: "idle", Form.BLOCKED: "filtered", Form.LOSS: "errors", Form.LATENCY: "backlog",
+    Form.CUT: "down", Form.BLOCKED: "filtered", Form.LOSS: "errors", Form.LATENCY: "backlog",
 }  # fmt: skip
 _HOP = {Form.CUT: "no-way", Form.DEAD: "quiet", Form.BLOCKED: "quiet", Form.LOSS: "lossy", Form.LATENCY: "slow"}
 PLAIN, SILENT = "plain", "silent"
@@ -44,21 +45,46 @@ PLAIN, SILENT = "plain", "silent"
 def expected(h: Hypothesis, tool: Tool, device: str, topology: Topology) -> str:
     """The word that this tool should give for this device if the hypothesis is true."""
     on_path = h.device in topology.path(device)
-    stopped = on_path and h.form in STOPPING
+    around = h.around(topology).get(device) if on_path else None
     if tool is Tool.TRACEROUTE:
+        if around is not None:
+            return f"around:{_rejoins(around, topology)}"
         return f"{_HOP[h.form]}:{h.device}" if on_path and h.form in _HOP else PLAIN
-    if stopped:
+    if on_path and h.form in STOPPING and around is None:
         return SILENT
     if tool is Tool.PING:
+        if around is not None:
+            return "slow"
         return _HOP[h.form] if on_path and h.form in _HOP else PLAIN
     if tool is Tool.INTERFACES:
-        near = device in (h.device, topology.parent.get(h.device))
-        return f"{_PORT[h.form]}:{h.device}" if near and h.form in _PORT else PLAIN
+        return _port_expected(h, device, topology)
     if tool is Tool.DISCOVER:
-        return f"missing:{h.device}" if h.form in STOPPING and topology.parent[h.device] == device else PLAIN
+        hears = topology.parent.get(h.device) == device
+        hears |= h.form is Form.DEAD and h.device in topology.standby.get(device, ())
+        return f"missing:{h.device}" if h.form in STOPPING and hears else PLAIN
     if device != h.device:
         return PLAIN
     return (_STATUS if tool is Tool.STATUS else _SCAN).get(h.form, PLAIN)
+
+
+def _port_expected(h: Hypothesis, device: str, topology: Topology) -> str:
+    """A fault of a link shows at both its ends, a dead device at every port that leads to it."""
+    if h.form is Form.DEAD:
+        return f"idle:{_port(device, h.device, topology)}" if h.device in topology.neighbours(device) else PLAIN
+    near = device in (h.device, topology.parent.get(h.device))
+    return f"{_PORT[h.form]}:{h.device}" if near and h.form in _PORT else PLAIN
+
+
+def _port(device: str, peer: str, topology: Topology) -> str:
+    """What a port is called: an uplink by the end that is further from the broker, a standby link by both."""
+    if topology.parent.get(device) == peer:
+        return device
+    return link_name(device, peer) if peer in topology.standby.get(device, ()) else peer
+
+
+def _rejoins(way: Way, topology: Topology) -> str:
+    """The first device on a way around that is not reached over its uplink."""
+    return next(device for before, device in pairwise(way) if topology.parent[device] != before)
 
 
 def observed(report: Report, topology: Topology, latency_s: float) -> str:
@@ -85,10 +111,12 @@ def _trip(own: Mapping[str, float], latency_s: float) -> str:
 
 def _hops(report: Report, topology: Topology, latency_s: float) -> str:
     """Where the way ends, or which hop adds most of a delay or a loss."""
+    if (device := _went_around(report, topology)) is not None:
+        return f"around:{device}"
     before_rtt_s = before_lost = 0.0
     slow: tuple[float, str] = (0.5 * max(latency_s, 0.1) + 0.5 * USUAL_RTT_S, "")
     lossy: tuple[float, str] = (LOSSY, "")
-    for device in topology.path(report.target)[1:]:
+    for device in topology.path(report.target):
         hop = report.readings.get(device)
         if hop is None:
             continue
@@ -102,6 +130,19 @@ def _hops(report: Report, topology: Topology, latency_s: float) -> str:
     if lossy[1]:
         return f"lossy:{lossy[1]}"
     return f"slow:{slow[1]}" if slow[1] else PLAIN
+
+
+def _went_around(report: Report, topology: Topology) -> str | None:
+    """Where the way comes back to the usual one, if it left it. A hop that says nothing leaves a gap in the numbers."""
+    usual = topology.path(report.target)
+    before = (0, topology.broker)
+    for number, device in sorted((int(own["hop"]), d) for d, own in report.readings.items() if "hop" in own):
+        if device in usual and number > 0:
+            skipped = number == before[0] + 1 and before[1] != usual[usual.index(device) - 1]
+            if skipped or number != usual.index(device):
+                return device
+        before = (number, device)
+    return None
 
 
 def _missing(report: Report) -> str:
@@ -120,8 +161,7 @@ def _ports(report: Report, topology: Topology) -> str:
     for peer, port in report.readings.items():
         if peer == report.target:
             continue
-        # a port's link is the uplink of whichever end is further from the broker
-        end = report.target if topology.parent.get(report.target) == peer else peer
+        end = _port(report.target, peer, topology)
         states = (
             # a dark lamp over a port that carries traffic is a broken lamp
             ("down", port["carrier"] < 0.5 and port["heard"] < IDLE, 1.0 - port["heard"]),

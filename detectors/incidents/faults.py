@@ -1,17 +1,17 @@
 """What can be wrong, and where: the fault types, the forms in which each occurs, and the hypotheses of a case.
 
 A hypothesis is a form of fault at a place. Its place is a device, or the uplink of a device; both are kept by the
-device's name, which in a tree says which link is meant.
+device's name, for every device has one uplink. Standby links carry no traffic, so their faults show in no stream.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from functools import cache
 
-from watchkeeper.detectors.incidents.topology import Device, Topology, sensor_kind
+from watchkeeper.detectors.incidents.topology import Device, Topology, Way, sensor_kind
 
 FAULT_TYPES: tuple[str, ...] = (
     "device_failure", "link_failure", "misconfiguration", "performance_degradation",
@@ -43,19 +43,19 @@ class Form(Enum):
         self.on_link = on_link
 
 
-# Forms that stop everything behind them.
+# Forms that stop everything behind them that has no other way.
 STOPPING = frozenset({Form.DEAD, Form.CUT, Form.BLOCKED})
 
 # Where each form can be. A bus between sensor and vehicle is cut, but has no rules that could block one direction and
 # no queue that could be slow.
 _PLACES: dict[Form, tuple[Device, ...]] = {
-    Form.DEAD: (Device.GATEWAY, Device.VEHICLE, Device.SENSOR),
+    Form.DEAD: (Device.BROKER, Device.GATEWAY, Device.VEHICLE, Device.SENSOR),
     Form.CUT: (Device.GATEWAY, Device.VEHICLE, Device.SENSOR),
     Form.BLOCKED: (Device.GATEWAY, Device.VEHICLE),
     Form.CLOCK: (Device.VEHICLE,),
     Form.LATENCY: (Device.GATEWAY, Device.VEHICLE),
     Form.LOSS: (Device.GATEWAY, Device.VEHICLE),
-    Form.RATE: (Device.GATEWAY, Device.VEHICLE, Device.SENSOR),
+    Form.RATE: (Device.BROKER, Device.GATEWAY, Device.VEHICLE, Device.SENSOR),
 }
 _SENSORS: dict[Form, tuple[str, ...]] = {
     Form.FRAME: ("gps",),
@@ -73,6 +73,10 @@ class Hypothesis:
 
     form: Form
     device: str
+
+    def around(self, topology: Topology) -> Mapping[str, Way]:
+        """The ways that devices behind the fault have now, of those that kept one; empty if it stops nothing."""
+        return topology.around(self.device, dead=self.form is Form.DEAD) if self.form in STOPPING else {}
 
     def location(self, topology: Topology) -> str:
         """The place as it is published: a device, or a link `<a>~<b>`."""

@@ -21,6 +21,8 @@ FALSE = 0.001
 BLAMED = 0.06
 
 _STOPPED = {"silence": 0.94}
+# Traffic that goes around a fault takes longer: standby links are slow ones.
+_AROUND = {"latency": 0.94}
 _WORDS: dict[Form, Mapping[str, float]] = {
     Form.DEAD: _STOPPED,
     Form.CUT: _STOPPED,
@@ -59,10 +61,20 @@ class Shown:
             self._below[device] = found
         return found
 
+    def _touched_by(self, h: Hypothesis) -> tuple[Counter[str], Counter[str]]:
+        """What the sensors show that a hypothesis touches: those at or behind the fault, those with a way around it."""
+        inside = self._words_below(h.device)
+        ways = h.around(self._topology)
+        if not ways:
+            return inside, Counter()
+        kind, said = self._topology.kind, self._symptoms
+        around = Counter(said.get(d, NONE) for d in ways if kind[d] is Device.SENSOR)
+        return inside - around, around
+
     def explains(self, h: Hypothesis) -> bool:
         """Whether a hypothesis would make any of the symptoms what it is."""
-        inside = self._words_below(h.device)
-        if any(word in inside for word in _words(h.form, h.device)):
+        inside, around = self._touched_by(h)
+        if any(word in inside for word in _words(h.form, h.device)) or any(word in around for word in _AROUND):
             return True
         if h.form not in _CONTRADICTING:
             return False
@@ -71,10 +83,11 @@ class Shown:
 
     def log_likelihood(self, h: Hypothesis) -> float:
         """Log probability of what is shown, and of what is not, under a hypothesis."""
-        inside = self._words_below(h.device)
+        inside, around = self._touched_by(h)
         words = _words(h.form, h.device)
         total = sum(n * math.log(_touched(words, word)) for word, n in inside.items())
-        total += sum((n - inside[word]) * math.log(_healthy(word)) for word, n in self._all.items())
+        total += sum(n * math.log(_touched(_AROUND, word)) for word, n in around.items())
+        total += sum((n - inside[word] - around[word]) * math.log(_healthy(word)) for word, n in self._all.items())
         if h.form in _CONTRADICTING:
             for sensor in self._topology.children[self._topology.parent[h.device]]:
                 if sensor != h.device:

@@ -8,6 +8,7 @@ device that does not answer is an answer too, not an error.
 |---|---|---|---|
 | answered | 0/1 | target | whether it answered the question |
 | rtt_s | s | target, hops | round trip of a small packet |
+| hop | count | hops | which hop of the way it is, 1 the first; none: the hops are those of the usual way |
 | lost | share | target, hops | packets without a reply |
 | stop | 0/1/2 | hops | 0 passed, 1 the hop before says there is no way, 2 nothing comes back from here |
 | carrier | 0/1 | neighbours | whether the port to that neighbour has a signal |
@@ -66,7 +67,7 @@ COST: dict[Tool, float] = {
 
 READINGS: tuple[str, ...] = (
     "answered", "rtt_s", "lost", "stop", "carrier", "heard", "filtered", "errors", "backlog_s", "load", "rate",
-    "noise_db", "spread_db", "self_test", "turned", "scaled", "led", "erratic", "clock_s", "age_s",
+    "noise_db", "spread_db", "self_test", "turned", "scaled", "led", "erratic", "clock_s", "age_s", "hop",
 )  # fmt: skip
 
 # What an alarm says about a stream, from any detector; see symptoms.py for the live detectors' words.
@@ -91,6 +92,8 @@ class Report:
     readings: Mapping[str, Mapping[str, float]]
     neighbours: tuple[tuple[str, Device, str], ...] = field(default=())
     """Each as (device, what it is, the device it is behind)."""
+    standby: tuple[tuple[str, str], ...] = field(default=())
+    """The standby links that it revealed, each by its two ends; all are known or among the neighbours."""
 
     @property
     def answered(self) -> bool:

@@ -1,18 +1,23 @@
-"""The telemetry network as a tree: sensors on vehicles, vehicles behind gateways, gateways behind the broker.
+"""The telemetry network: sensors on vehicles, vehicles behind gateways, gateways behind the broker.
 
 Who knows it: the live daemon learns it from the streams (`via` names the gateway, the stream's kind the sensor), the
 simulated network of evaluation/ reveals it piece by piece. A link has no name of its own: it is `<a>~<b>` of the two
-devices at its ends, a < b, as in alarm topics. In a tree each link is the uplink of exactly one device.
+devices at its ends, a < b, as in alarm topics.
+
+Every device has one uplink, which its traffic takes as long as it works; the uplinks are a tree. Standby links close
+cycles: traffic goes over them when a device or an uplink fails, and not before. The live daemon knows of none.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from enum import IntEnum
+from heapq import heapify, heappop, heappush
 
 from watchkeeper.streams.messages import Kind
 
 BROKER = "broker"
+Way = tuple[str, ...]
 
 
 class Device(IntEnum):
@@ -44,14 +49,17 @@ def sensor_kind(name: str) -> str:
 
 
 class Topology:
-    """Devices and their uplinks. The broker is always there; every other device is added below a known one."""
+    """Devices, uplinks and standby links. The broker is always there; other devices are added below a known one."""
 
     def __init__(self, broker: str = BROKER) -> None:
         self.broker = broker
         self.kind: dict[str, Device] = {broker: Device.BROKER}
         self.parent: dict[str, str] = {}
         self.children: dict[str, list[str]] = {broker: []}
-        self._paths: dict[str, tuple[str, ...]] = {}
+        self.standby: dict[str, list[str]] = {}
+        """Both ends of every standby link, each with the devices at the other ends."""
+        self._paths: dict[str, Way] = {}
+        self._around: dict[tuple[str, bool], dict[str, Way]] = {}
 
     def __len__(self) -> int:
         return len(self.kind)
@@ -63,11 +71,13 @@ class Topology:
         """Make a device known below its parent; False if it was known. It may have moved to another gateway."""
         if device in self.kind:
             if (before := self.parent[device]) != parent:
-                self._paths.clear()
+                self._forget()
+                self._part(device, parent)
                 self.children[before].remove(device)
                 self.children[parent].append(device)
                 self.parent[device] = parent
             return False
+        self._around.clear()
         self.kind[device] = kind
         self.parent[device] = parent
         self.children[device] = []
@@ -75,15 +85,47 @@ class Topology:
         return True
 
     def remove(self, device: str) -> None:
-        """Forget a device and all below it."""
-        self._paths.clear()
+        """Forget a device, all below it and their links."""
+        self._forget()
         for below in list(self.children[device]):
             self.remove(below)
+        for peer in list(self.standby.get(device, ())):
+            self._part(device, peer)
         self.children[self.parent[device]].remove(device)
         del self.kind[device], self.parent[device], self.children[device]
 
-    def path(self, device: str) -> tuple[str, ...]:
-        """The devices from the broker to this one, both included."""
+    def join(self, a: str, b: str) -> bool:
+        """Make a standby link between two known devices known; False if there is a link between them already."""
+        if a == b or b in self.neighbours(a):
+            return False
+        self._around.clear()
+        self.standby.setdefault(a, []).append(b)
+        self.standby.setdefault(b, []).append(a)
+        return True
+
+    def _part(self, a: str, b: str) -> None:
+        for one, other in ((a, b), (b, a)):
+            if other in self.standby.get(one, ()):
+                self.standby[one].remove(other)
+                if not self.standby[one]:
+                    del self.standby[one]
+
+    def _forget(self) -> None:
+        self._paths.clear()
+        self._around.clear()
+
+    def neighbours(self, device: str) -> list[str]:
+        """The devices at the other ends of all its links: those behind it, its uplink's, those of standby links."""
+        above = [self.parent[device]] if device in self.parent else []
+        return [*self.children[device], *above, *self.standby.get(device, ())]
+
+    def links(self) -> list[str]:
+        """The names of all links, each once: uplinks, then standby links."""
+        spare = {link_name(a, b) for a, peers in self.standby.items() for b in peers}
+        return [*map(self.uplink, self.parent), *sorted(spare)]
+
+    def path(self, device: str) -> Way:
+        """The devices from the broker to this one over uplinks, both included."""
         found = self._paths.get(device)
         if found is None:
             above = self.path(self.parent[device]) if device != self.broker else ()
@@ -103,3 +145,39 @@ class Topology:
     def ends(self, location: str) -> tuple[str, ...]:
         """The device at a location, or the two ends of a link, the one further from the broker first."""
         return tuple(sorted(location.split("~"), key=lambda device: -self.kind[device]))
+
+    def around(self, device: str, *, dead: bool) -> dict[str, Way]:
+        """New ways from the broker for devices below this one when it is dead, or when its uplink is cut.
+
+        Those without a way are not in it. Fewest hops first, then by name. Gateways pass traffic on in every direction,
+        a vehicle to and from its own sensors only.
+        """
+        if not self.standby:
+            return {}
+        known = self._around.get((device, dead))
+        if known is None:
+            known = self._around[device, dead] = self._ways_around(device, dead)
+        return known
+
+    def _ways_around(self, device: str, dead: bool) -> dict[str, Way]:
+        lost = set(self.below(device))
+        open_to = lost - {device} if dead else lost
+        first = [
+            (*self.path(peer), inner)
+            for inner in open_to
+            for peer in self.standby.get(inner, ())
+            if peer not in lost and self.kind[peer] <= Device.GATEWAY
+        ]
+        found: dict[str, Way] = {}
+        heap = [(len(way), way) for way in first]
+        heapify(heap)
+        while heap:
+            hops, way = heappop(heap)
+            end = way[-1]
+            if end not in found:
+                found[end] = way
+                onward = self.neighbours(end) if self.kind[end] <= Device.GATEWAY else self.children[end]
+                for after in onward:
+                    if after in open_to:
+                        heappush(heap, (hops + 1, (*way, after)))
+        return found

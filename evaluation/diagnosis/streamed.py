@@ -153,7 +153,8 @@ def draw_fault(rng: np.random.Generator, topology: Topology, t_fault_s: float) -
     fault_type = FAULT_TYPES[int(rng.integers(len(FAULT_TYPES)))]
     forms = [form for form in Form if form.fault_type == fault_type]
     form = forms[int(rng.integers(len(forms)))]
-    places = [d for d, kind in topology.kind.items() if form in forms_at(kind, d)]
+    # without its broker the daemon hears nothing: such an episode has no telemetry to run
+    places = [d for d, kind in topology.kind.items() if kind is not Device.BROKER and form in forms_at(kind, d)]
     device = places[int(rng.integers(len(places)))]
     size = 1.0
     if form in (Form.LATENCY, Form.CLOCK):
