@@ -43,6 +43,9 @@ FALSE_ALARM = 0.04
 EXPLAINS = 0.5
 # Nor are hypotheses that the symptoms make e^12 times less likely than the best: no answer could bring them back.
 HOPELESS = 12.0
+# A fault of the broker touches every stream. Where only those with an alarm are known, a few of them look like all: a
+# false alarm behind another gateway must not outweigh that the rest is quiet. e^7, one false alarm.
+ROOT_UNLIKELY = 7.0
 ALTERNATIVES = 3
 # Streams that contradict each other; symptoms are named after whom they blame.
 CONTRADICTORY = ("gps", "imu")
@@ -98,6 +101,8 @@ class Investigation:
         shown = Shown(topology, self._said)
         found = [h for h in every if shown.explains(h)] or every
         log = np.array([shown.log_likelihood(h) - math.log(per_type[h.form.fault_type]) for h in found])
+        if len({topology.path(sensor)[1] for sensor in self._said}) > 1:
+            log[[h.device == topology.broker for h in found]] -= ROOT_UNLIKELY
         keep = np.flatnonzero(log >= log.max(initial=-np.inf) - HOPELESS)
         self.hypotheses, self._log = [found[i] for i in keep.tolist()], log[keep]
         self._answers = [(h.form.fault_type, h.location(topology)) for h in self.hypotheses]
@@ -113,7 +118,9 @@ class Investigation:
             for device in self.topology.path(sensor):
                 if self.topology.kind[device] in self._rule.suspects:
                     below[device] = below.get(device, 0) + 1
-        enough = EXPLAINS * max(below.values(), default=0)
+        # everything is below the broker, false alarms too: it sets no measure for the others
+        apart = [n for device, n in below.items() if device != self.topology.broker]
+        enough = EXPLAINS * max(apart, default=0)
         found = {device for device, n in below.items() if n >= enough}
         # the one that is blamed may be the neighbour of the one at fault
         for sensor, word in self._said.items():

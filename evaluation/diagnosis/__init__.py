@@ -10,16 +10,23 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from watchkeeper.evaluation.diagnosis.metrics import CompetitionEvaluator, EpisodeMetrics
+from watchkeeper.evaluation.diagnosis.metrics import EpisodeMetrics
+from watchkeeper.evaluation.diagnosis.summary import CompetitionEvaluator
 
 if TYPE_CHECKING:
-    from watchkeeper.evaluation.diagnosis.env import MetricsCollectorWrapper, NetworkTroubleshootingEnv
+    from watchkeeper.evaluation.diagnosis.collector import MetricsCollectorWrapper
+    from watchkeeper.evaluation.diagnosis.env import NetworkTroubleshootingEnv
 
 __all__ = ["CompetitionEvaluator", "EpisodeMetrics", "MetricsCollectorWrapper", "NetworkTroubleshootingEnv"]
+
+_HOME = {
+    "MetricsCollectorWrapper": "watchkeeper.evaluation.diagnosis.collector",
+    "NetworkTroubleshootingEnv": "watchkeeper.evaluation.diagnosis.env",
+}
 
 
 def __getattr__(name: str) -> Any:
     # `--help` and streamed episodes do without the extra
-    if name in __all__:
-        return getattr(import_module("watchkeeper.evaluation.diagnosis.env"), name)
+    if name in _HOME:
+        return getattr(import_module(_HOME[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,21 +1,25 @@
 """`watchkeeper.evaluate.diagnosis`: does the diagnoser name the right fault at the right place, and at what cost?
 
-Plays seeded episodes on simulated telemetry networks with our diagnoser and with baselines (play.py, extra `gym`), or
-injects faults into simulated telemetry and lets the whole pipeline find them (streamed.py). command.py is the same from
-a terminal.
+Plays a set of episodes (episodes.py) on simulated telemetry networks with our diagnoser, with baselines and with
+agents of others (play.py, extra `gym`), or injects faults into simulated telemetry and lets the whole pipeline find
+them (streamed.py). command.py is the same from a terminal.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from watchkeeper.evaluation.diagnosis import report
-from watchkeeper.evaluation.diagnosis.metrics import CompetitionEvaluator, EpisodeMetrics
+from watchkeeper.evaluation.diagnosis.episodes import EpisodeSet, draw_set, read_set
+from watchkeeper.evaluation.diagnosis.metrics import EpisodeMetrics
+from watchkeeper.evaluation.diagnosis.network import SIZE_MAX, SIZE_MIN
 from watchkeeper.evaluation.diagnosis.streamed import StreamedFigures, StreamedTask, figures, stream
+from watchkeeper.evaluation.diagnosis.summary import CompetitionEvaluator
 from watchkeeper.evaluation.shared.arguments import missing_extra
 from watchkeeper.evaluation.shared.counted import counted
 from watchkeeper.evaluation.shared.errors import EvaluationError
@@ -32,12 +36,18 @@ COLUMNS = {
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """All episodes, and a summary per agent. `streamed` has the figures of streamed episodes, else None."""
+    """All episodes, and a summary per agent. `streamed` has the figures of streamed episodes, else None.
+
+    `fingerprint` is that of the set of episodes, None for streamed ones. Of a `frozen` set, one from a file, `to_dict`
+    has no wall times, so that the same set gives the same bytes.
+    """
 
     settings: dict[str, Any]
     played: list[Any]
     summaries: dict[str, dict[str, Any]]
     streamed: StreamedFigures | None = None
+    fingerprint: str | None = None
+    frozen: bool = False
 
     def of(self, agent: str) -> list[Any]:
         """The episodes of one agent."""
@@ -63,9 +73,14 @@ class Diagnosis:
                 "look_alikes": msgspec.to_builtins(report.look_alikes(self.played)),
                 "episodes": episodes,
             }
+        agents = self.summaries
+        if self.frozen:
+            agents = {name: {**summary, "avg_wall_time_seconds": None} for name, summary in agents.items()}
+            for episode in episodes:
+                episode["metrics"]["wall_time_seconds"] = None
         return {
             "settings": self.settings,
-            "agents": self.summaries,
+            "agents": agents,
             "look_alikes": {name: msgspec.to_builtins(report.look_alikes(self.of(name))) for name in self.summaries},
             "episodes": episodes,
         }
@@ -76,7 +91,10 @@ def diagnosis(
     episodes: int | None = None,
     seed: int = 2026,
     devices: tuple[int, int] = (4, 200),
+    cycles: float = 0.5,
+    frozen: str | Path | None = None,
     agents: Sequence[str] | None = None,
+    outside: Mapping[str, str] | None = None,
     streamed: bool = False,
     port_reports: bool = True,
     clean: int = 50,
@@ -85,9 +103,11 @@ def diagnosis(
 ) -> Diagnosis:
     """Play troubleshooting episodes and measure how often fault type and location are right, and what it cost.
 
-    Without `streamed`: `episodes` (1000) networks of `devices` devices for each of `agents` (our diagnoser and the
-    baselines); needs the extra `gym`. With it: `episodes` (200) faults in telemetry that runs through the pipeline, and
-    `clean` ones without; `port_reports` off mutes the devices' reports on their ports.
+    Without `streamed`: `episodes` (1000) networks of `devices` devices, a share `cycles` of them with standby links,
+    or the set in the file `frozen`; for each of `agents` (our diagnoser and the baselines) and for agents from
+    `outside`, by name, each as module:name of what makes it from an action space. Needs the extra `gym`. With it:
+    `episodes` (200) faults in telemetry that runs through the pipeline, and `clean` ones without; `port_reports` off
+    mutes the devices' reports on their ports.
 
     >>> import watchkeeper as wk
     >>> result = wk.evaluate.diagnosis(episodes=3, seed=1, devices=(4, 10), agents=["watchkeeper"])
@@ -99,22 +119,40 @@ def diagnosis(
     if problem := missing_extra("evaluate diagnosis", "gymnasium", "gym"):
         raise ImportError(problem)
     # needs the extra
-    from watchkeeper.evaluation.diagnosis.network import SIZE_MAX, SIZE_MIN  # noqa: PLC0415
-    from watchkeeper.evaluation.diagnosis.play import AGENTS, Task, play  # noqa: PLC0415
+    from watchkeeper.evaluation.diagnosis.play import AGENTS, Task, maker_of, play  # noqa: PLC0415
 
-    low, high = devices
-    if not SIZE_MIN <= low <= high <= SIZE_MAX:
-        raise EvaluationError(f"devices {low} {high}: expected {SIZE_MIN} <= MIN <= MAX <= {SIZE_MAX}")
+    others = dict(outside or {})
     names = list(AGENTS) if agents is None else list(agents)
     if unknown := [name for name in names if name not in AGENTS]:
         raise EvaluationError(f"agents: {unknown[0]!r} is none of {', '.join(AGENTS)}")
-    count = episodes or EPISODES
-    tasks = [Task(name, seed, i, low, high) for name in names for i in range(count)]
+    if taken := [name for name in others if name in AGENTS]:
+        raise EvaluationError(f"agent {taken[0]!r}: the name of one of ours")
+    for where in others.values():
+        maker_of(where)
+    played_on = draw_episodes(episodes, seed, devices, cycles) if frozen is None else read_set(Path(frozen))
+    makers = {**dict.fromkeys(names, ""), **others}
+    tasks = [Task(name, one, i, where) for name, where in makers.items() for i, one in enumerate(played_on.episodes)]
     played = counted(play, tasks, "diagnosing", jobs=jobs, hidden=quiet)
     summaries = {
-        name: CompetitionEvaluator(p.metrics for p in played if p.agent == name).compute_summary() for name in names
+        name: CompetitionEvaluator(p.metrics for p in played if p.agent == name).compute_summary() for name in makers
     }
-    return Diagnosis({"episodes": count, "seed": seed, "devices": [low, high]}, played, summaries)
+    settings = {
+        "episodes": len(played_on.episodes), "seed": played_on.seed, "devices": list(played_on.devices),
+        "cycles": played_on.cycles, "set": played_on.fingerprint,
+    }  # fmt: skip
+    return Diagnosis(settings, played, summaries, fingerprint=played_on.fingerprint, frozen=frozen is not None)
+
+
+def draw_episodes(episodes: int | None, seed: int, devices: tuple[int, int], cycles: float) -> EpisodeSet:
+    """A set of episodes (1000), as `diagnosis` draws it. Raises EvaluationError."""
+    low, high = devices
+    if not SIZE_MIN <= low <= high <= SIZE_MAX:
+        raise EvaluationError(f"devices {low} {high}: expected {SIZE_MIN} <= MIN <= MAX <= {SIZE_MAX}")
+    if not 0.0 <= cycles <= 1.0:
+        raise EvaluationError(f"cycles {cycles}: expected a share from 0 to 1")
+    if seed < 0:
+        raise EvaluationError(f"seed {seed}: expected a whole number from 0")
+    return draw_set(seed, episodes or EPISODES, (low, high), cycles)
 
 
 def _streamed(episodes: int, seed: int, clean: int, jobs: int, *, port_reports: bool, quiet: bool) -> Diagnosis:

@@ -26,6 +26,7 @@ from watchkeeper.detectors.incidents.tools import COST, Tool
 from watchkeeper.detectors.incidents.topology import BROKER, Device, Topology
 from watchkeeper.evaluation.diagnosis.metrics import (
     COST_REWARD,
+    Call,
     EpisodeLog,
     EpisodeMetrics,
     answer_reward,
@@ -85,16 +86,17 @@ def stream(task: StreamedTask) -> Streamed:
     if form is None or fault is None:
         return Streamed("streamed", "none", None, incidents, None, None)
     truth = (form.fault_type, Hypothesis(form, fault.device).location(topology))
-    log = EpisodeLog(len(topology), len(topology) - 1, STEPS_MAX, truth, topology.ends(truth[1]), BROKER)
+    log = EpisodeLog(len(topology), len(topology) - 1, STEPS_MAX, truth, topology.ends(truth[1]))
     log.wall_time_seconds = wall_s
     # the network is learned from the streams: by the fault all of it has been heard
     log.discovered_nodes, log.discovered_edges = len(topology), len(topology) - 1
     standing, found_s = judge(own, truth, T0 + t_fault_s)
     if standing is not None:
         log.predicted = (standing["type"], standing["location"])
-        log.calls = [(Tool[e["tool"].upper()], e["target"]) for e in standing["evidence"] if "tool" in e]
-        log.total_reward = answer_reward(log.predicted, truth) + COST_REWARD * sum(COST[tool] for tool, _ in log.calls)
-    log.steps = len(log.calls) + 1
+        asked = [e for e in standing["evidence"] if "tool" in e]
+        log.calls = [Call.of(Tool[e["tool"].upper()], e["target"], BROKER) for e in asked]
+        log.total_reward = answer_reward(log.predicted, truth) + COST_REWARD * sum(COST[c.tool] for c in log.calls)
+    log.steps = len(log.calls) + (standing is not None)
     alarmed_s = min((e.t_raised for e in own), default=math.nan) - T0 - t_fault_s
     return Streamed(
         agent="streamed",

@@ -8,13 +8,15 @@ from pathlib import Path
 import pytest
 
 from watchkeeper.daemon.cli import main
-from watchkeeper.evaluation.diagnosis.metrics import CompetitionEvaluator
+from watchkeeper.evaluation.diagnosis.episodes import draw_set
 from watchkeeper.evaluation.diagnosis.play import AGENTS, OURS, Played, Task, play
 from watchkeeper.evaluation.diagnosis.report import LOOK_ALIKES, look_alikes
+from watchkeeper.evaluation.diagnosis.summary import CompetitionEvaluator
 
 
 def games(agent: str, episodes: int, seed: int) -> list[Played]:
-    return [play(Task(agent, seed, i, 4, 200)) for i in range(episodes)]
+    drawn = draw_set(seed, episodes, (4, 200), 0.5).episodes
+    return [play(Task(agent, episode, i)) for i, episode in enumerate(drawn)]
 
 
 @pytest.fixture(scope="module")

@@ -10,13 +10,15 @@ import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
 
-from watchkeeper.detectors.incidents.faults import FAULT_TYPES, Form
+from watchkeeper.detectors.incidents.faults import Form
 from watchkeeper.detectors.incidents.tools import Tool
 from watchkeeper.detectors.incidents.topology import Device
-from watchkeeper.evaluation.diagnosis.agents import DiagnoserAgent, Seen
+from watchkeeper.evaluation.diagnosis.agents import DiagnoserAgent
 from watchkeeper.evaluation.diagnosis.answers import SimulatedTools
-from watchkeeper.evaluation.diagnosis.env import NetworkTroubleshootingEnv
-from watchkeeper.evaluation.diagnosis.network import Fault, Network, draw_network
+from watchkeeper.evaluation.diagnosis.draw import draw_network
+from watchkeeper.evaluation.diagnosis.env import DIAGNOSE, NetworkTroubleshootingEnv
+from watchkeeper.evaluation.diagnosis.network import Fault, Network
+from watchkeeper.evaluation.diagnosis.seen import Seen
 
 from where import SHARED
 
@@ -57,28 +59,44 @@ def test_the_same_seed_gives_the_same_network_and_another_seed_another() -> None
     assert len({fault(seed).location for seed in range(8)}) > 4
 
 
-@pytest.mark.parametrize("size", [4, 5, 6, 7, 50, 199, 200])
-def test_networks_have_the_size_that_was_asked_for(size: int) -> None:
-    for seed in range(20):
-        network = draw_network(np.random.default_rng(seed), size)
-        assert len(network.topology) == size
-        kinds = set(network.topology.kind.values())
-        assert kinds == set(Device)
-        assert network.symptoms
-        assert network.fault.device != "broker"
-
-
-def test_every_fault_type_and_every_form_occurs() -> None:
-    forms = {draw_network(np.random.default_rng(seed), 60).fault.form for seed in range(400)}
-    assert forms == set(Form)
-    assert {form.fault_type for form in forms} == set(FAULT_TYPES)
-
-
 def test_wrong_sizes_are_refused() -> None:
     with pytest.raises(ValueError, match="network_size is 3, expected 4 to 200"):
         draw_network(np.random.default_rng(0), 3)
+    with pytest.raises(ValueError, match="network_size is 4, expected 5 to 200 with cycles"):
+        draw_network(np.random.default_rng(0), 4, cycles=True)
     with pytest.raises(ValueError, match="max_devices"):
         NetworkTroubleshootingEnv(max_devices=201)
+    with pytest.raises(ValueError, match="cycles is 2, expected a share"):
+        NetworkTroubleshootingEnv(cycles=2)
+    with pytest.raises(ValueError, match="option 'size' is none of network_size"):
+        NetworkTroubleshootingEnv().reset(options={"size": 5})
+
+
+@pytest.mark.parametrize(
+    ("action", "problem"),
+    [
+        ((Tool.PING, 199, 0, 0), "slot 199 is empty"), ((Tool.PING, 0, 199, 0), "slot 199 is empty"),
+        ((Tool.PING, -1, 0, 0), "slot -1 is empty"), ((9, 0, 0, 0), "9 is no tool"), ((1, 2), "four whole numbers"),
+        ((DIAGNOSE, 0, 0, 7), "7 is no fault type"), ((0.5, 0, 0, 0), "four whole numbers"),
+        ((float("nan"), 0, 0, 0), "four whole numbers"), ((float("inf"), 0, 0, 0), "four whole numbers"),
+        ("ping", "four whole numbers"), (None, "four whole numbers"), ({"what": 1}, "four whole numbers"),
+    ],
+)  # fmt: skip
+def test_an_action_that_is_none_is_a_counted_error(action: Any, problem: str) -> None:
+    env = NetworkTroubleshootingEnv()
+    before = env.reset(seed=2)[0]
+    obs, reward, terminated, truncated, info = env.step(action)
+    assert problem in info["tool_error"]
+    assert (reward, terminated, truncated, env.log.errors, env.log.steps) == (-0.5, False, False, 1, 0)
+    assert env.observation_space.contains(obs)
+    assert np.array_equal(obs["device"], before["device"])
+    assert not Seen(obs).first
+
+
+def test_a_source_that_is_no_use_to_a_tool_is_not_looked_at() -> None:
+    env = NetworkTroubleshootingEnv()
+    env.reset(seed=2)
+    assert "tool_error" not in env.step(np.array([Tool.STATUS, 0, 199, 6]))[4]
 
 
 def test_an_agent_sees_only_what_alarms_and_tools_have_shown() -> None:
@@ -86,11 +104,14 @@ def test_an_agent_sees_only_what_alarms_and_tools_have_shown() -> None:
     obs, info = env.reset(seed=5, options={"network_size": 80, "fault_type": "gps_jamming"})
     assert info == {}
     seen = Seen(obs)
-    alarmed = {device for s in env.network.symptoms for device in env.network.topology.path(s.sensor)}
+    whole = env.network.topology
+    alarmed = {device for s in env.network.symptoms for device in whole.path(s.sensor)}
+    spare = {peer for device in alarmed - {"broker"} for peer in whole.standby.get(device, ())}
+    alarmed |= {peer for peer in spare if whole.kind[peer] is Device.GATEWAY}
     assert len(seen.names) == len(alarmed) < 80
     broker = np.array([Tool.DISCOVER, 0, 0, 0])
     after = Seen(env.step(broker)[0])
-    gateways = len(env.network.topology.children["broker"])
+    gateways = len(whole.children["broker"])
     assert len(after.topology.children["broker"]) == gateways
 
 

@@ -9,14 +9,18 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.metrics import confusion_matrix as sklearn_matrix
+from sklearn.metrics import f1_score
 
 from watchkeeper.detectors.incidents.faults import FAULT_TYPES, Form
 from watchkeeper.detectors.incidents.tools import Symptom, Tool
 from watchkeeper.detectors.incidents.topology import Device, Topology
 from watchkeeper.evaluation.diagnosis import CompetitionEvaluator, EpisodeMetrics
-from watchkeeper.evaluation.diagnosis.env import DIAGNOSE, MetricsCollectorWrapper, NetworkTroubleshootingEnv
-from watchkeeper.evaluation.diagnosis.metrics import EpisodeLog, episode_metrics, f1_scores
+from watchkeeper.evaluation.diagnosis.collector import MetricsCollectorWrapper
+from watchkeeper.evaluation.diagnosis.env import DIAGNOSE, NetworkTroubleshootingEnv
+from watchkeeper.evaluation.diagnosis.metrics import Call, EpisodeLog, episode_metrics
 from watchkeeper.evaluation.diagnosis.network import Fault, Network
+from watchkeeper.evaluation.diagnosis.summary import confusion_matrix, f1_scores
 
 from where import SHARED
 
@@ -24,15 +28,16 @@ SPEC = SHARED / "spec" / "diagnosis-metrics.md"
 
 
 def small_network(form: Form = Form.CUT, device: str = "uav-1") -> Network:
-    """broker – gw-1 – uav-1 (gps, imu) and uav-2 (gps): seven devices, six links."""
+    """broker – gw-1 – uav-1 (gps, imu) and uav-2 (gps): seven devices, six uplinks; uav-2 ~ broker stands by."""
     topology = Topology()
     topology.add("gw-1", Device.GATEWAY, "broker")
     for vehicle, sensors in (("uav-1", ("gps", "imu")), ("uav-2", ("gps",))):
         topology.add(vehicle, Device.VEHICLE, "gw-1")
         for sensor in sensors:
             topology.add(f"{vehicle}/{sensor}", Device.SENSOR, vehicle)
+    topology.join("uav-2", "broker")
     location = topology.uplink(device) if form.on_link else device
-    links = [d for d in topology.kind if d != "broker"]
+    links = topology.links()
     return Network(
         topology,
         dict.fromkeys(links, 0.01),
@@ -44,8 +49,7 @@ def small_network(form: Form = Form.CUT, device: str = "uav-1") -> Network:
 
 def played(actions: Iterable[tuple[int, int, int, int]]) -> EpisodeMetrics:
     env = MetricsCollectorWrapper(NetworkTroubleshootingEnv())
-    env.reset(seed=1)
-    env.unwrapped.begin(small_network())
+    env.reset(seed=1, options={"network": small_network()})
     for action in actions:
         env.step(np.array(action))
     assert env.last_metrics is not None
@@ -53,52 +57,91 @@ def played(actions: Iterable[tuple[int, int, int, int]]) -> EpisodeMetrics:
 
 
 # slots: 0 broker, 1 gw-1, 2 uav-1, 3 uav-1/gps; the others are not known yet
+LINK_FAILURE = FAULT_TYPES.index("link_failure")
 SCRIPT = (
     (Tool.STATUS, 2, 0, 0),  # 0.5, one end of the cut link
-    (Tool.STATUS, 2, 0, 0),  # 0.5, the same again
+    (Tool.STATUS, 2, 5, 3),  # 0.5, the same again: status has no source
     (Tool.PING, 3, 0, 0),  # 1.0, from the broker to a sensor: neither is an end of the link
+    (Tool.PING, 3, 1, 0),  # 1.0, from gw-1, an end of the link
+    (Tool.PING, 1, 0, 0),  # 1.0, to gw-1
     (Tool.SCAN, 150, 0, 0),  # nobody there: an error, not a call
-    (Tool.DISCOVER, 1, 0, 0),  # 1.0, the other end; uav-2 becomes known
-    (DIAGNOSE, 2, FAULT_TYPES.index("link_failure"), 1),
+    (Tool.DISCOVER, 1, 0, 0),  # 1.0, uav-2 becomes known
+    (Tool.DISCOVER, 1, 0, 0),  # 1.0, discovery may be repeated
+    (DIAGNOSE, 2, 1, LINK_FAILURE),
 )
 
 
 def test_every_metric_of_an_episode_by_hand() -> None:
     m = played(SCRIPT)
     assert m.diagnosis_success is True
-    assert (m.network_size, m.steps, m.normalized_steps) == (7, 6, 6 / 34)
-    # tools -0.05 -0.05 -0.1 -0.1, the error -0.5, the right answer 10
-    assert m.total_reward == pytest.approx(9.2)
+    # the error is no step
+    assert (m.network_size, m.steps, m.normalized_steps) == (7, 8, 8 / 34)
+    # tools 6 * -0.1, the error -0.5, the right answer 10
+    assert m.total_reward == pytest.approx(8.9)
     assert m.composite_episode_score == m.total_reward
-    assert (m.tool_cost, m.tool_cost_normalized) == (3.0, pytest.approx(3.0 / 30.0))
-    assert (m.tool_error_count, m.tool_error_rate) == (1, pytest.approx(1 / 7))
-    assert (m.node_coverage, m.edge_coverage) == (5 / 7, 4 / 6)
-    assert m.topology_coverage == pytest.approx((5 / 7 + 4 / 6) / 2)
-    assert m.evidence_sufficiency == 3 / 4
-    assert (m.redundancy_count, m.redundancy_rate) == (1, 1 / 4)
+    assert (m.tool_cost, m.tool_cost_normalized) == (6.0, pytest.approx(6.0 / 40.0))
+    assert (m.tool_error_count, m.tool_error_rate) == (1, pytest.approx(1 / 9))
+    # uav-2 is known, its sensor and its standby link are not
+    assert (m.node_coverage, m.edge_coverage) == (5 / 7, 4 / 7)
+    assert m.topology_coverage == pytest.approx((5 / 7 + 4 / 7) / 2)
+    # of two statuses and three pings, all but one ping; discovery is no diagnostic action
+    assert m.evidence_sufficiency == 4 / 5
+    assert (m.redundancy_count, m.redundancy_rate) == (1, 1 / 5)
     assert m.location_correct is True
-    assert m.steps_per_device == 6 / 7
-    assert m.cost_efficiency == pytest.approx(1 / 1.1)
+    assert m.steps_per_device == 8 / 7
+    assert m.cost_efficiency == pytest.approx(1 / 1.15)
     assert 0.0 < m.wall_time_seconds < 5.0
     assert (m.ground_truth_type, m.ground_truth_location) == ("link_failure", "gw-1~uav-1")
     assert (m.predicted_type, m.predicted_location) == ("link_failure", "gw-1~uav-1")
 
 
 def test_the_right_place_with_the_wrong_type_is_no_success() -> None:
-    m = played([(DIAGNOSE, 2, FAULT_TYPES.index("misconfiguration"), 1)])
+    m = played([(DIAGNOSE, 2, 1, FAULT_TYPES.index("misconfiguration"))])
     assert (m.diagnosis_success, m.location_correct, m.cost_efficiency) == (False, True, 0.0)
     assert (m.evidence_sufficiency, m.redundancy_rate, m.total_reward) == (0.0, 0.0, 2.0)
 
 
 def test_the_device_at_the_end_is_not_the_link() -> None:
-    m = played([(DIAGNOSE, 2, FAULT_TYPES.index("link_failure"), 0)])
+    m = played([(DIAGNOSE, 2, 2, LINK_FAILURE)])
     assert (m.diagnosis_success, m.location_correct, m.predicted_location) == (False, False, "uav-1")
 
 
-def test_pings_start_at_the_broker() -> None:
-    log = EpisodeLog(4, 3, 28, ("link_failure", "broker~gw-1"), ("gw-1", "broker"), "broker")
-    log.calls, log.steps = [(Tool.PING, "uav-1"), (Tool.STATUS, "uav-1")], 2
-    assert episode_metrics(log).evidence_sufficiency == 0.5
+def test_an_episode_of_errors_alone_has_an_error_rate_of_one() -> None:
+    m = played([(Tool.SCAN, 150, 0, 0)] * 34)
+    assert (m.steps, m.tool_error_count, m.tool_error_rate) == (0, 34, 1.0)
+    assert (m.tool_cost, m.tool_cost_normalized, m.normalized_steps, m.predicted_type) == (0.0, 0.0, 0.0, "none")
+
+
+NAMES = st.sampled_from(("a", "b", "c", "d"))
+CALLS = st.builds(Call.of, st.sampled_from(Tool), NAMES, NAMES)
+
+
+@given(st.lists(CALLS, max_size=12), st.sets(NAMES, min_size=1, max_size=2), st.integers(0, 5))
+def test_discovery_costs_and_counts_for_nothing_else(calls: list[Call], ends: set[str], errors: int) -> None:
+    def measured(made: list[Call]) -> EpisodeMetrics:
+        log = EpisodeLog(4, 3, 50, ("link_failure", "x"), tuple(ends), calls=made, steps=len(made) + 1, errors=errors)
+        return episode_metrics(log)
+
+    m, without = measured(calls), measured([c for c in calls if c.tool not in (Tool.DISCOVER, Tool.SCAN)])
+    assert m.evidence_sufficiency == without.evidence_sufficiency
+    assert (m.redundancy_count, m.redundancy_rate) == (without.redundancy_count, without.redundancy_rate)
+    more = [c for c in calls if c.tool in (Tool.DISCOVER, Tool.SCAN)]
+    assert m.tool_cost == without.tool_cost + sum(1.0 if c.tool is Tool.DISCOVER else 2.0 for c in more)
+    assert m.tool_error_rate == errors / (errors + m.steps)
+
+
+@pytest.mark.parametrize(
+    ("call", "relevant"),
+    [
+        (Call(Tool.STATUS, target="gw-1"), True), (Call(Tool.STATUS, target="uav-1"), False),
+        (Call(Tool.PING, source="broker", destination="uav-1"), True),
+        (Call(Tool.TRACEROUTE, source="uav-1", destination="gw-1"), True),
+        (Call(Tool.PING, source="uav-2", destination="uav-1"), False),
+    ],
+)  # fmt: skip
+def test_target_source_and_destination_count_for_relevance(call: Call, relevant: bool) -> None:
+    log = EpisodeLog(4, 3, 28, ("link_failure", "broker~gw-1"), ("gw-1", "broker"), calls=[call], steps=1)
+    assert episode_metrics(log).evidence_sufficiency == float(relevant)
 
 
 def test_an_episode_that_runs_out_of_steps_has_no_answer() -> None:
@@ -114,7 +157,7 @@ def test_an_episode_that_runs_out_of_steps_has_no_answer() -> None:
 
 
 def episode(size: int, truth: str, predicted: str, *, location: bool, steps: int, wall_s: float) -> EpisodeMetrics:
-    log = EpisodeLog(size, size - 1, 100, (truth, "x"), ("x",), "broker", steps=steps, wall_time_seconds=wall_s)
+    log = EpisodeLog(size, size - 1, 100, (truth, "x"), ("x",), steps=steps, wall_time_seconds=wall_s)
     log.predicted = (predicted, "x" if location else "y")
     log.discovered_nodes, log.discovered_edges = size, size - 1
     return episode_metrics(log)
@@ -172,6 +215,18 @@ def test_f1_is_the_harmonic_mean_of_precision_and_recall(answers: list[tuple[str
         else:
             precision, recall = hits / predicted, hits / true
             assert f1 == pytest.approx(2 * precision * recall / (precision + recall))
+
+
+@given(st.lists(st.tuples(st.sampled_from(FAULT_TYPES), st.sampled_from((*FAULT_TYPES, "none"))), min_size=1))
+def test_scikit_learn_agrees_on_f1_and_confusion(answers: list[tuple[str, str]]) -> None:
+    truths, predictions = [t for t, _ in answers], [p for _, p in answers]
+    found = f1_scores(answers)
+    assert list(found.values()) == pytest.approx(f1_score(truths, predictions, labels=list(found), average=None))
+    labels = [*FAULT_TYPES, "none"]
+    matrix = sklearn_matrix(truths, predictions, labels=labels)
+    for truth, row in confusion_matrix(answers).items():
+        assert row == {p: matrix[labels.index(truth), labels.index(p)] for p in row}
+        assert sum(row.values()) == truths.count(truth)
 
 
 def test_every_name_in_the_reference_is_there() -> None:

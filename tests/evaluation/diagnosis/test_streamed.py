@@ -8,7 +8,6 @@ import pytest
 from watchkeeper.detectors.alarms.events import AlarmEvent
 from watchkeeper.detectors.incidents.faults import FAULT_TYPES
 from watchkeeper.detectors.incidents.topology import Device
-from watchkeeper.evaluation.diagnosis.metrics import CompetitionEvaluator
 from watchkeeper.evaluation.diagnosis.streamed import (
     ANSWER_S,
     Streamed,
@@ -19,6 +18,7 @@ from watchkeeper.evaluation.diagnosis.streamed import (
     stream,
     topology_of,
 )
+from watchkeeper.evaluation.diagnosis.summary import CompetitionEvaluator
 from watchkeeper.streams.messages import COLUMN, Kind
 from watchkeeper.streams.simulate.network import network_batches, network_source
 
