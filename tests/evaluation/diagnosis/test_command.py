@@ -87,6 +87,11 @@ def test_the_command_writes_table_json_picture_and_page(tmp_path: Path, capsys: 
         (["--devices", "3", "20"], "--devices 3 20: expected 4"),
         (["--agents", "nobody"], "'nobody' is none of watchkeeper"),
         (["--no-port-reports"], "--no-port-reports: only with --streamed"),
+        (["--set", "x.json"], "--episodes with --set: the file says"),
+        (["--streamed", "--leaderboard", "x.jsonl"], "--leaderboard with --streamed"),
+        (["--agent", "mine"], "--agent 'mine': expected NAME=MODULE:MAKER"),
+        (["--agent", "mine=nowhere:Agent"], "--agent 'nowhere:Agent': expected module:name"),
+        (["--agent", "random=json:loads"], "--agent 'random': the name of one of ours"),
     ],
 )
 def test_wrong_arguments_are_usage_errors(words: list[str], problem: str, capsys: pytest.CaptureFixture[str]) -> None:
