@@ -24,7 +24,7 @@ CYCLES = 0.5
 # One gateway for so many devices.
 GATEWAY_SHARE = (0.03, 0.10)
 # Which share of gateways and of vehicles has a standby link of its own.
-GATEWAYS_JOINED, VEHICLES_JOINED = 0.4, 0.25
+GATEWAYS_JOINED, VEHICLES_JOINED = 0.6, 0.4
 # Round trips by the outer end of a link, median in seconds and spread: a backbone, a radio, a bus. A standby link is a
 # satellite or a phone network.
 UPLINK_RTT = {Device.GATEWAY: (0.02, 0.5), Device.VEHICLE: (0.06, 0.5), Device.SENSOR: (0.001, 0.2)}

@@ -67,7 +67,7 @@ class Snapshot(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """The network again. Raises ValueError with the problem when it is none."""
         topology = Topology()
         for device, kind, uplink in self.devices:
-            if kind not in _KINDS or device in topology or uplink not in topology:
+            if device in topology or uplink not in topology or not _is_device(device, kind):
                 raise ValueError(
                     f"device {device!r}: listed twice, of no known kind, or behind a device not yet listed"
                 )
