@@ -1,6 +1,6 @@
 """The tools of an investigation: what can be asked, what it costs, and what an answer looks like.
 
-Two implementations answer: evaluation/diagnosis/network.py from a simulated network, live_tools.py from link
+Two implementations answer: evaluation/diagnosis/simulated/answers.py from a simulated network, live_tools.py from link
 statistics and ring buffers. An answer is a `Report`: readings by device, all plain numbers, in the units below. A
 device that does not answer is an answer too, not an error.
 

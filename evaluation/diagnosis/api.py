@@ -17,7 +17,7 @@ import msgspec
 from watchkeeper.evaluation.diagnosis import report
 from watchkeeper.evaluation.diagnosis.episodes import EpisodeSet, draw_set, read_set
 from watchkeeper.evaluation.diagnosis.metrics import EpisodeMetrics
-from watchkeeper.evaluation.diagnosis.network import SIZE_MAX, SIZE_MIN
+from watchkeeper.evaluation.diagnosis.simulated.network import SIZE_MAX, SIZE_MIN
 from watchkeeper.evaluation.diagnosis.streamed import StreamedFigures, StreamedTask, figures, stream
 from watchkeeper.evaluation.diagnosis.summary import CompetitionEvaluator
 from watchkeeper.evaluation.shared.arguments import missing_extra

@@ -16,9 +16,9 @@ from typing import Any
 
 from watchkeeper.evaluation.diagnosis import report
 from watchkeeper.evaluation.diagnosis.api import Diagnosis, diagnosis, draw_episodes
-from watchkeeper.evaluation.diagnosis.draw import CYCLES
 from watchkeeper.evaluation.diagnosis.episodes import EpisodeSet, write_set
 from watchkeeper.evaluation.diagnosis.leaderboard import append, entry_of, read, tables
+from watchkeeper.evaluation.diagnosis.simulated.draw import CYCLES
 from watchkeeper.evaluation.shared.arguments import number, whole
 from watchkeeper.evaluation.shared.errors import AgentError, EvaluationError
 from watchkeeper.evaluation.shared.html import Table

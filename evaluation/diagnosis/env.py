@@ -24,8 +24,6 @@ from numpy.typing import NDArray
 from watchkeeper.detectors.incidents.faults import FAULT_TYPES
 from watchkeeper.detectors.incidents.tools import COST, Report, Tool
 from watchkeeper.detectors.incidents.topology import Device, Topology, link_name
-from watchkeeper.evaluation.diagnosis.answers import SimulatedTools
-from watchkeeper.evaluation.diagnosis.draw import CYCLE_SIZE_MIN, CYCLES, draw_network
 from watchkeeper.evaluation.diagnosis.metrics import (
     BETWEEN,
     COST_REWARD,
@@ -34,8 +32,10 @@ from watchkeeper.evaluation.diagnosis.metrics import (
     EpisodeLog,
     answer_reward,
 )
-from watchkeeper.evaluation.diagnosis.network import SIZE_MAX, SIZE_MIN, Network
 from watchkeeper.evaluation.diagnosis.observation import ERROR, NOTHING, Obs, observation_space, observe
+from watchkeeper.evaluation.diagnosis.simulated.answers import SimulatedTools
+from watchkeeper.evaluation.diagnosis.simulated.draw import CYCLE_SIZE_MIN, CYCLES, draw_network
+from watchkeeper.evaluation.diagnosis.simulated.network import SIZE_MAX, SIZE_MIN, Network
 
 Action = NDArray[np.int64]
 DIAGNOSE = len(Tool)

@@ -21,8 +21,8 @@ import numpy as np
 from watchkeeper.detectors.incidents.faults import Form, Hypothesis, forms_at
 from watchkeeper.detectors.incidents.tools import SYMPTOMS, Symptom
 from watchkeeper.detectors.incidents.topology import Device, Topology, sensor_kind
-from watchkeeper.evaluation.diagnosis.draw import CYCLE_SIZE_MIN, draw_network
-from watchkeeper.evaluation.diagnosis.network import SIZE_MAX, SIZE_MIN, Fault, Network
+from watchkeeper.evaluation.diagnosis.simulated.draw import CYCLE_SIZE_MIN, draw_network
+from watchkeeper.evaluation.diagnosis.simulated.network import SIZE_MAX, SIZE_MIN, Fault, Network
 from watchkeeper.streams.foreign.files import read_json
 from watchkeeper.streams.logs.base import LogError
 from watchkeeper.streams.messages import KIND_OF_WORD

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from watchkeeper.detectors.incidents.tools import READINGS, SYMPTOMS, Report, Symptom
 from watchkeeper.detectors.incidents.topology import Device, Topology, sensor_kind
-from watchkeeper.evaluation.diagnosis.network import SIZE_MAX
+from watchkeeper.evaluation.diagnosis.simulated.network import SIZE_MAX
 from watchkeeper.streams.messages import KIND_OF_WORD
 
 Obs = dict[str, NDArray[Any]]

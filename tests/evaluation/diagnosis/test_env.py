@@ -14,11 +14,11 @@ from watchkeeper.detectors.incidents.faults import Form
 from watchkeeper.detectors.incidents.tools import Tool
 from watchkeeper.detectors.incidents.topology import Device
 from watchkeeper.evaluation.diagnosis.agents import DiagnoserAgent
-from watchkeeper.evaluation.diagnosis.answers import SimulatedTools
-from watchkeeper.evaluation.diagnosis.draw import draw_network
 from watchkeeper.evaluation.diagnosis.env import DIAGNOSE, NetworkTroubleshootingEnv
-from watchkeeper.evaluation.diagnosis.network import Fault, Network
 from watchkeeper.evaluation.diagnosis.seen import Seen
+from watchkeeper.evaluation.diagnosis.simulated.answers import SimulatedTools
+from watchkeeper.evaluation.diagnosis.simulated.draw import draw_network
+from watchkeeper.evaluation.diagnosis.simulated.network import Fault, Network
 
 from where import SHARED
 

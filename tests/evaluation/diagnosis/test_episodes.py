@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from watchkeeper.daemon.cli import main
-from watchkeeper.evaluation.diagnosis.draw import draw_network
 from watchkeeper.evaluation.diagnosis.episodes import Snapshot, draw_set, fingerprint, read_set, write_set
 from watchkeeper.evaluation.diagnosis.play import OURS, Task, play
+from watchkeeper.evaluation.diagnosis.simulated.draw import draw_network
 from watchkeeper.streams.logs.base import LogError
 
 AGENTS = ["--agents", "watchkeeper,random", "--quiet", "--jobs", "1"]

@@ -19,7 +19,7 @@ from watchkeeper.evaluation.diagnosis import CompetitionEvaluator, EpisodeMetric
 from watchkeeper.evaluation.diagnosis.collector import MetricsCollectorWrapper
 from watchkeeper.evaluation.diagnosis.env import DIAGNOSE, NetworkTroubleshootingEnv
 from watchkeeper.evaluation.diagnosis.metrics import Call, EpisodeLog, episode_metrics
-from watchkeeper.evaluation.diagnosis.network import Fault, Network
+from watchkeeper.evaluation.diagnosis.simulated.network import Fault, Network
 from watchkeeper.evaluation.diagnosis.summary import confusion_matrix, f1_scores
 
 from where import SHARED

@@ -12,13 +12,13 @@ from scipy.sparse.csgraph import connected_components
 from watchkeeper.detectors.incidents.faults import FAULT_TYPES, STOPPING, Form
 from watchkeeper.detectors.incidents.tools import Tool
 from watchkeeper.detectors.incidents.topology import Device, Topology
-from watchkeeper.evaluation.diagnosis.answers import SimulatedTools
 from watchkeeper.evaluation.diagnosis.collector import MetricsCollectorWrapper
-from watchkeeper.evaluation.diagnosis.draw import draw_network
 from watchkeeper.evaluation.diagnosis.env import NetworkTroubleshootingEnv
 from watchkeeper.evaluation.diagnosis.episodes import Snapshot
-from watchkeeper.evaluation.diagnosis.network import Network
 from watchkeeper.evaluation.diagnosis.play import OURS, Task, play
+from watchkeeper.evaluation.diagnosis.simulated.answers import SimulatedTools
+from watchkeeper.evaluation.diagnosis.simulated.draw import draw_network
+from watchkeeper.evaluation.diagnosis.simulated.network import Network
 
 SEEDS = st.integers(0, 2**32 - 1)
 

@@ -15,7 +15,7 @@ import numpy as np
 from watchkeeper.detectors.incidents.faults import STOPPING, Form
 from watchkeeper.detectors.incidents.tools import SYMPTOMS, Symptom
 from watchkeeper.detectors.incidents.topology import Device, Topology, Way, link_name, sensor_kind
-from watchkeeper.evaluation.diagnosis.network import Fault, way_under
+from watchkeeper.evaluation.diagnosis.simulated.network import Fault, way_under
 
 # How the alarms err. Of the streams that a fault touches, some raise no alarm; of the others, a few do.
 ALARM_MISSED = 0.05

@@ -1,7 +1,7 @@
 """A simulated telemetry network with one hidden fault: who is there, what is wrong, and which ways are left.
 
 draw.py makes networks, alarms.py what the alarms say about their faults, answers.py the answers of the tools.
-episodes.py keeps networks in files.
+../episodes.py keeps networks in files.
 """
 
 from __future__ import annotations

@@ -13,8 +13,8 @@ import numpy as np
 
 from watchkeeper.detectors.incidents.faults import FAULT_TYPES, Form, Hypothesis, forms_at
 from watchkeeper.detectors.incidents.topology import Device, Topology, link_name, sensor_name
-from watchkeeper.evaluation.diagnosis.alarms import draw_symptoms
-from watchkeeper.evaluation.diagnosis.network import SIZE_MAX, SIZE_MIN, Fault, Network
+from watchkeeper.evaluation.diagnosis.simulated.alarms import draw_symptoms
+from watchkeeper.evaluation.diagnosis.simulated.network import SIZE_MAX, SIZE_MIN, Fault, Network
 from watchkeeper.streams.messages import Kind
 
 # Broker, two gateways, a vehicle and its sensor: the least that can have a cycle.

@@ -14,7 +14,7 @@ import numpy as np
 from watchkeeper.detectors.incidents.faults import STOPPING, Form, Hypothesis
 from watchkeeper.detectors.incidents.tools import Report, Tool
 from watchkeeper.detectors.incidents.topology import Device, Way, link_name, sensor_kind
-from watchkeeper.evaluation.diagnosis.network import Network, joined
+from watchkeeper.evaluation.diagnosis.simulated.network import Network, joined
 
 PACKETS = 10
 # A healthy device that does not answer in time, and a hop that never answers such packets.
