@@ -141,7 +141,9 @@ def write_report(path: Path, title: str, tables: Sequence[Table], summary: Mappi
     from watchkeeper.evaluation.diagnosis.plots import confusion_figure  # noqa: PLC0415 - needs the extra
 
     picture = svg_of(confusion_figure(summary["confusion_matrix"], title), title)
-    note = Text("Steps are all actions, the diagnosis included. docs/evaluation/diagnosis.md defines every figure.")
+    note = Text(
+        "Steps are the valid actions, the diagnosis included. docs/evaluation/diagnosis.md defines every figure."
+    )
     write_page(path, title, [note, *tables, Picture("Truth (lines) and diagnosis (columns)", picture)])
 
 

@@ -40,7 +40,10 @@ _FORCE, _RATES = [_I[f"imu_a{a}"] for a in "xyz"], [_I[f"imu_w{a}"] for a in "xy
 
 @dataclass(frozen=True, slots=True)
 class NetworkFault:
-    """A form of fault at a device, or at its uplink, from t_start on. `size` as in evaluation/diagnosis/simulated/network.py."""
+    """A form of fault at a device, or at its uplink, from t_start on.
+
+    `size` as in evaluation/diagnosis/simulated/network.py.
+    """
 
     form: str
     device: str
