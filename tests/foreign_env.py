@@ -1,7 +1,8 @@
-"""Another's environment and another's agent, written from the usage example of the metrics reference and nothing else.
+"""Another's environment and another's agent, with the calls that the usage example of the metrics reference shows.
 
-No module of watchkeeper is imported here. The environment has networks of its own (lines, stars, rings), actions that
-are tuples of words, and observations that name devices; it collects metrics as the reference shows.
+No module of watchkeeper is imported here. The reference does not say what observations and actions hold: here actions
+are tuples of words and observations name devices, which is our choice. Answers have no noise. The agent is given the
+action space, as Gymnasium has it; the example does not show where an agent gets it from.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ Link = frozenset[str]
 
 
 class NetworkTroubleshootingEnv:
-    """One network, one fault. Devices are r0 (where one sits), r1, r2, ...; a location is "r1" or "r1->r2"."""
+    """One network, one fault. Devices are r0 (where one sits), r1, r2, ...; a location is "r1" or "r1 r2"."""
 
     max_episode_steps = 60
 
@@ -41,7 +42,7 @@ class NetworkTroubleshootingEnv:
         self.steps += 1
         what, *rest = action
         if what == "diagnose":
-            right = rest[0] == self.fault_type and frozenset(rest[1].split("->")) == self.location
+            right = rest[0] == self.fault_type and frozenset(rest[1].split()) == self.location
             return self._obs(None), 10.0 if right else -5.0, True, False, {"success": right}
         result = getattr(self, f"_{what}")(*rest)
         return self._obs(result), -0.1, False, self.steps >= self.max_episode_steps, {"success": False}

@@ -1,4 +1,4 @@
-"""Our environment with another's agent, and our diagnoser in another's environment; both only know the reference."""
+"""Our environment with another's agent, and our diagnoser in another's environment, by the calls of the reference."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Tuples:
         return self.last
 
     def answer(self, fault_type: str, ends: tuple[str, ...]) -> tuple[str, ...]:
-        return ("diagnose", fault_type, "->".join(ends))
+        return ("diagnose", fault_type, " ".join(ends))
 
 
 def test_the_fixture_imports_nothing_of_ours() -> None:
@@ -76,7 +76,7 @@ def test_the_fixture_imports_nothing_of_ours() -> None:
 def test_our_diagnoser_plays_in_anothers_environment() -> None:
     env = foreign_env.MetricsCollectorWrapper(foreign_env.NetworkTroubleshootingEnv())
     agent = ForeignDiagnoser(Tuples())
-    for seed in range(200):
+    for seed in range(1000, 1200):
         obs, _ = env.reset(seed=seed)
         done = False
         while not done:
