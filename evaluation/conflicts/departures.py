@@ -25,6 +25,7 @@ DEPARTURES = (
     Departure("tangent_plane", "midpoint", "first", "closest approach in the plane at the first aircraft of a pair"),
     Departure("vertical_ft", 1000.0, None, "altitudes do not separate"),
     Departure("step_from_timestamps", True, False, "steps are --action-period-s long, whatever the timestamps say"),
+    Departure("time_without_timestamps", "steps", "zero", "an episode without timestamps takes no time"),
     Departure("los_duration", "steps", "span", "a loss of separation lasts from its first step to its last"),
     Departure("extra_path_without_waypoints", "nan", "zero", "the mean extra path of no aircraft is 0"),
     Departure("team_potential", "least", "sum", "the reward's team potential sums everybody's least separation in NM"),

@@ -15,7 +15,7 @@ from watchkeeper.detectors.kernels.pairs import ARRIVED_NM, NAVIGATION_DEG, THRE
 from watchkeeper.detectors.kernels.windows import ALERT_MARGIN_S, TRUTH_MARGIN_S, match_series, rule_for
 from watchkeeper.evaluation.conflicts import metrics, steering
 from watchkeeper.evaluation.conflicts.departures import AS_DOCUMENTED, CHOICES
-from watchkeeper.evaluation.conflicts.episode import Episode, from_trajectory
+from watchkeeper.evaluation.conflicts.episode import TIMES, Episode, from_trajectory
 from watchkeeper.evaluation.conflicts.findings import Findings, details
 from watchkeeper.evaluation.conflicts.series import series_of
 
@@ -62,6 +62,8 @@ class HallucinationDetector:
     """Altitudes that differ by this much separate a pair; None: altitudes do not count."""
     step_from_timestamps: bool = True
     """The step is the median time between timestamps; otherwise `action_period_s`."""
+    time_without_timestamps: str = "steps"
+    """`flight_time_s` of an episode without timestamps: that of its `steps`, or `zero`."""
     los_duration: str = "steps"
     """A loss of separation lasts its number of `steps`, or the `span` from its first to its last."""
     extra_path_without_waypoints: str = "nan"
@@ -115,12 +117,16 @@ class HallucinationDetector:
             merge_overlapping=self.merge_overlapping,
         )  # fmt: skip
         matching = match_series(series.conflict, series.acting, rule)
+        timeless = TIMES in episode.derived and self.time_without_timestamps == "zero"
+        flight_s = 0.0 if timeless or len(episode.t) < 2 else float(episode.t[-1] - episode.t[0])
         total, source = metrics.reward(episode, series, self.los_threshold_nm, self.team_potential)
         values = {
             **metrics.detection(matching),
             **metrics.safety(series, self.collision_nm, span=self.los_duration == "span"),
-            **metrics.alerting(episode, matching),
-            **metrics.efficiency(episode, of_none=math.nan if self.extra_path_without_waypoints == "nan" else 0.0),
+            **metrics.alerting(episode, matching, flight_s),
+            **metrics.efficiency(
+                episode, flight_s, of_none=math.nan if self.extra_path_without_waypoints == "nan" else 0.0
+            ),
             **metrics.resolution(episode, series, matching, self.los_threshold_nm, self.res_window_s),
             **steering.interventions(series, matching),
             **steering.alerts(episode, series, matching),

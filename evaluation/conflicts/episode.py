@@ -33,6 +33,7 @@ FIELDS = (
     "positions", "actions", "timestamps", "agents", "waypoints", "waypoint_status", "scenario_metadata", "rewards",
 )  # fmt: skip
 AGENT_FIELDS = ("headings", "speeds", "altitudes")
+TIMES = "timestamps"
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,12 +89,14 @@ def from_trajectory(trajectory: Mapping[str, Any], action_period_s: float) -> Ep
     lat, lon = np.full((2, *shape), np.nan)
     lat.flat[at], lon.flat[at] = places.T
     _check_places(lat, lon, ids)
-    times, step_s = _times(trajectory.get("timestamps"), steps, action_period_s)
+    times, step_s = _times(trajectory.get(TIMES), steps, action_period_s)
     turn, faster = np.full((2, *shape), np.nan)
     _, at, commands = pairs_at(per_step(trajectory, "actions", steps), "actions", column)
     turn.flat[at], faster.flat[at] = commands.T
     heading, speed, alt = _agent_series(part(trajectory, "agents"), column, ~np.isnan(lat))
     derived = derive_motion(times, lat, lon, heading, speed)
+    if trajectory.get(TIMES) is None:
+        derived = (TIMES, *derived)
     way_lat, way_lon = _waypoints(part(trajectory, "waypoints"), column, shape)
     status, flagged = _status(part(trajectory, "waypoint_status"), column, shape)
     near = within(lat, lon, way_lat, way_lon)

@@ -45,7 +45,7 @@ def detection(m: Matching) -> dict[str, float]:
         "fp": m.fp,
         "fn": m.fn,
         "tn": m.quiet_steps,
-        "tn_pct": 100.0 * m.quiet_steps / max(1, m.steps),
+        "tn_pct": m.quiet_steps / max(1, m.steps),
         "precision": precision,
         "recall": recall,
         "f1_score": 2.0 * precision * recall / max(1e-9, precision + recall),
@@ -67,10 +67,10 @@ def safety(s: Series, collision_nm: float, *, span: bool) -> dict[str, float]:
     }
 
 
-def alerting(e: Episode, m: Matching) -> dict[str, float]:
+def alerting(e: Episode, m: Matching, flight_s: float) -> dict[str, float]:
     """How much alarm there was."""
     on = int(np.count_nonzero(m.alert))
-    alert_s, flight_s = on * e.step_s, _flight_s(e)
+    alert_s = on * e.step_s
     return {
         "alert_duty_cycle": on / len(m.alert) if len(m.alert) else 0.0,
         "alerts_per_min": alert_s / max(1.0, flight_s / 60.0),
@@ -82,11 +82,10 @@ def alerting(e: Episode, m: Matching) -> dict[str, float]:
     }
 
 
-def efficiency(e: Episode, *, of_none: float) -> dict[str, float]:
+def efficiency(e: Episode, flight_s: float, *, of_none: float) -> dict[str, float]:
     """How far they flew; agents that nobody commands are not counted. `of_none`: a mean over no agents."""
     mine = e.controlled.any(axis=0) & e.present.any(axis=0)
     path_nm, direct_nm = ways_nm(e.lat, e.lon, e.way_lat, e.way_lon)
-    flight_s = _flight_s(e)
     way = mine & ~np.isnan(direct_nm)
     n = int(way.sum())
     extra_nm = float(np.maximum(0.0, path_nm[way] - direct_nm[way]).sum())
@@ -140,7 +139,3 @@ def _least(values: F8) -> float:
     """The smallest; NaN when there is no pair at any step."""
     found = float(values.min(initial=math.inf))
     return found if math.isfinite(found) else math.nan
-
-
-def _flight_s(e: Episode) -> float:
-    return float(e.t[-1] - e.t[0]) if len(e.t) > 1 else 0.0

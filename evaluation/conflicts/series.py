@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from watchkeeper.detectors.kernels.approach import ON_LIMIT_M, State, state_of
+from watchkeeper.detectors.kernels.approach import State, state_of
 from watchkeeper.detectors.kernels.pairs import (
     Nearest,
     Reach,
@@ -32,6 +32,9 @@ from watchkeeper.evaluation.conflicts.episode import Episode
 from watchkeeper.streams.batch import F8, I8, Bool
 from watchkeeper.streams.geo import KT_MS, NM_M
 from watchkeeper.streams.kernels import njit
+
+# A command after which the closest approach is wider by more than this was an escape.
+ESCAPE_NM = 0.3
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,12 +63,14 @@ class Series:
     """[step, agent]: to the nearest other agent that is not separated vertically; inf: there is none."""
     violations: I8
     """[step, agent]: how many others are closer than both minima."""
-    threat_nm: F8
-    """[step, agent]: smallest DCPA to any other agent, arrived or not; inf: there is none."""
-    threat_s: F8
-    """[step, agent]: the time to it."""
-    escaping: Bool
-    """[step, agent]: the deliberate command, once flown, makes that DCPA larger."""
+    cause: I8
+    """[step, 2]: the first agent whose command is deliberate, and its threat, who comes nearest; -1: there is none."""
+    cause_nm: F8
+    """DCPA of the two, NaN without a cause."""
+    cause_s: F8
+    """The time to it."""
+    escaped: Bool
+    """One step later the DCPA of the two is wider by more than ESCAPE_NM."""
 
 
 def series_of(
@@ -80,11 +85,11 @@ def series_of(
     """Look at every step."""
     e, (steps, agents) = episode, episode.lat.shape
     conflict, intervening, acting = np.zeros((3, steps), bool)
-    pair = np.full((steps, 2), -1, np.int64)
-    acting_agent, escaping = np.zeros((2, steps, agents), bool)
+    pair, cause = np.full((2, steps, 2), -1, np.int64)
+    acting_agent, escaped = np.zeros((steps, agents), bool), np.zeros(steps, bool)
     dcpa_nm, separation, level_nm = np.full((3, steps), np.inf)
-    nearest, threat_nm = np.full((2, steps, agents), np.inf)
-    threat_s, violations = np.full((steps, agents), np.nan), np.zeros((steps, agents), np.int64)
+    cause_nm, cause_s = np.full((2, steps), np.nan)
+    nearest, violations = np.full((steps, agents), np.inf), np.zeros((steps, agents), np.int64)
     _look_at_all(
         Flown(
             e.lat, e.lon, e.alt_ft, e.heading_deg, e.speed_kt, e.turn_deg, e.faster_kt, e.way_lat, e.way_lon,
@@ -92,14 +97,14 @@ def series_of(
         ),
         Reach(horizon_s, vertical_ft, math.inf, share_b),
         Limits(separation_nm * NM_M, threat_m(separation_nm), *action_thresh),
-        Seen(conflict, dcpa_nm, pair, intervening, acting_agent, threat_nm, threat_s, escaping),
+        Seen(conflict, dcpa_nm, pair, intervening, acting_agent, cause, cause_nm, cause_s, escaped),
     )  # fmt: skip
     minima = Minima(separation_nm, vertical_ft)
     separations(e.lat, e.lon, e.alt_ft, e.controlled, minima, Apart(separation, level_nm, nearest, violations))
     np.any(acting_agent, axis=1, out=acting)
     return Series(
         conflict, dcpa_nm, pair, intervening, acting, acting_agent, separation, level_nm < separation_nm, level_nm,
-        nearest, violations, threat_nm, threat_s, escaping,
+        nearest, violations, cause, cause_nm, cause_s, escaped,
     )  # fmt: skip
 
 
@@ -136,15 +141,17 @@ class Seen(NamedTuple):
     pair: I8
     intervening: Bool
     acting_agent: Bool
-    threat_nm: F8
-    threat_s: F8
-    escaping: Bool
+    cause: I8
+    cause_nm: F8
+    cause_s: F8
+    escaped: Bool
 
 
 def _look_at_all(flown: Flown, reach: Reach, limits: Limits, seen: Seen) -> None:
     agents = flown.lat.shape[1]
-    # one state more than agents: that of an agent that has flown its command
-    _look_with(flown, reach, limits, seen, blank(State, agents + 1), blank(Nearest, agents))
+    state = blank(State, agents)
+    _look_with(flown, reach, limits, seen, state, blank(Nearest, agents))
+    _look_back(flown, reach, seen, state)
 
 
 @njit(cache=True)
@@ -169,7 +176,6 @@ def _look_with(
         for m in range(n):
             a = order[m]
             dcpa_m, threat_dcpa_m = nearest[a].dcpa_m, nearest[a].threat_dcpa_m
-            seen.threat_nm[k, a], seen.threat_s[k, a] = threat_dcpa_m / NM_M, nearest[a].threat_tcpa_s
             if dcpa_m / NM_M < seen.dcpa_nm[k]:
                 seen.dcpa_nm[k] = dcpa_m / NM_M
                 seen.pair[k, 0], seen.pair[k, 1] = a, nearest[a].other
@@ -182,19 +188,20 @@ def _look_with(
             if navigation(turn[k, a], heading[k, a], towards):
                 continue
             seen.acting_agent[k, a] = True
-            seen.escaping[k, a] = (
-                _flown_dcpa_m(flown, k, a, reach, state, nearest[a].threat) > threat_dcpa_m + ON_LIMIT_M
-            )
+            if seen.cause[k, 0] < 0:
+                seen.cause[k, 0], seen.cause[k, 1] = a, nearest[a].threat
+                seen.cause_nm[k], seen.cause_s[k] = threat_dcpa_m / NM_M, nearest[a].threat_tcpa_s
 
 
 @njit(cache=True)
-def _flown_dcpa_m(flown: Flown, k: int, a: int, reach: Reach, state: NDArray[Any], threat: int) -> float:
-    """DCPA to the threat if the command is flown at once and the threat goes on as it does."""
-    turn, faster = flown.turn_deg[k, a], flown.faster_kt[k, a]
-    heading = flown.heading_deg[k, a] + (0.0 if math.isnan(turn) else turn)
-    speed = max(0.0, flown.speed_kt[k, a] + (0.0 if math.isnan(faster) else faster))
-    changed, other = state[state.size - 1], state[threat]
-    state_of(flown.lat[k, a], flown.lon[k, a], heading, speed * KT_MS, 0.0, changed)
-    if a < threat:
-        return closest(changed, other, reach.horizon_s, reach.share_b)[1]
-    return closest(other, changed, reach.horizon_s, reach.share_b)[1]
+def _look_back(flown: Flown, reach: Reach, seen: Seen, state: NDArray[Any]) -> None:
+    """Whether the cause of each step had parted from its threat one step later."""
+    for k in range(len(seen.escaped) - 1):
+        a, b = min(seen.cause[k]), max(seen.cause[k])
+        if a < 0 or math.isnan(flown.lat[k + 1, a]) or math.isnan(flown.lat[k + 1, b]):
+            continue
+        for i in (a, b):
+            speed_ms = flown.speed_kt[k + 1, i] * KT_MS
+            state_of(flown.lat[k + 1, i], flown.lon[k + 1, i], flown.heading_deg[k + 1, i], speed_ms, 0.0, state[i])
+        dcpa_m = closest(state[a], state[b], reach.horizon_s, reach.share_b)[1]
+        seen.escaped[k] = dcpa_m / NM_M - seen.cause_nm[k] > ESCAPE_NM

@@ -5,8 +5,6 @@ Angles in degrees, speeds in knots, distances in NM. Called by detector.py; docs
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from watchkeeper.detectors.kernels.windows import Matching
@@ -27,18 +25,20 @@ def interventions(s: Series, m: Matching) -> dict[str, float]:
         "num_interventions": total,
         "num_interventions_matched": right,
         "num_interventions_false": total - right,
-        "unwanted_interventions": int(np.count_nonzero(s.intervening & ~s.conflict)),
+        "unwanted_interventions": m.fp,
     }
 
 
 def alerts(e: Episode, s: Series, m: Matching) -> dict[str, float]:
-    """Alert time without a conflict, and the threats of the deliberate commands."""
-    acts = s.acting_agent
+    """Time of alerts that match no conflict, and the threats that alerts answer."""
+    matched = {a for _, a in m.pairs}
+    unmatched = [end - start for a, (start, end) in enumerate(m.alerts) if a not in matched]
+    shown = m.alert & (s.cause[:, 0] >= 0)
     return {
-        "excess_alert_time_s": int(np.count_nonzero(m.alert & ~s.conflict)) * e.step_s,
-        "avg_alert_dcpa_nm": float(s.threat_nm[acts].mean()) if acts.any() else math.nan,
-        "avg_alert_tcpa_s": float(s.threat_s[acts].mean()) if acts.any() else math.nan,
-        "escape_improve_hits": int(np.count_nonzero(s.escaping)),
+        "excess_alert_time_s": sum(unmatched) * e.step_s,
+        "avg_alert_dcpa_nm": float(s.cause_nm[shown].mean()) if shown.any() else 0.0,
+        "avg_alert_tcpa_s": float(s.cause_s[shown].mean()) if shown.any() else 0.0,
+        "escape_improve_hits": int(np.count_nonzero(s.escaped)),
     }
 
 

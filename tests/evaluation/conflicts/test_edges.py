@@ -38,7 +38,6 @@ def test_an_empty_episode_and_one_of_one_step():
     nan = {
         "min_separation_nm", "resolution_fail_rate", "los_failure_rate", "reward_total",
         "alert_onsets_per_min", "min_CPA_nm", "avg_extra_path_nm", "avg_extra_path_ratio",
-        "avg_alert_dcpa_nm", "avg_alert_tcpa_s",
     }  # fmt: skip
     assert {name for name in METRICS + BESIDE if math.isnan(r[name])} == nan
     assert {name: r[name] for name in METRICS + BESIDE if name not in nan and r[name]} == {"path_efficiency": 1.0}

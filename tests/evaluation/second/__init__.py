@@ -44,9 +44,9 @@ Where the document leaves room, and what is chosen here. A name in backquotes is
 16. alert_onsets_per_min divides by the minutes as they are, and is NaN without any.
 17. Without timestamps the step is 10 s and flight_time_s that of the steps (`time_without_timestamps`).
 18. Reward: each row is a step; the first row of an aircraft has no progress and no drift part, but can enter a
-    violation or arrive. Arrived aircraft go on. Without waypoint there is no reach and no terminal part. The
-    team part is left out, and bounded: the value of its potential at the kink and the formula of its responsibility
-    are not given.
+    violation or arrive. An aircraft collects up to the step in which it arrives. Without waypoint there is no reach and
+    no terminal part. The team part is left out, and bounded: the value of its potential at the kink and the formula of
+    its responsibility are not given.
 19. The six further names are not in the document; metrics.py says what each is.
 20. Fewer than two aircraft at all times: min_separation_nm is NaN, and every window is resolved.
 """

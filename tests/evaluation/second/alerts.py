@@ -70,13 +70,11 @@ def counted_alerts(log: Log) -> list[Alert]:
 
 
 def causes(log: Log, counted: list[Alert]) -> dict[int, Alert]:
-    """By step, the command that counts as its cause: the first in the order in which the step has them."""
+    """By step, the command that counts as its cause: that of the aircraft which the episode names first."""
+    order = {name: place for place, name in enumerate(dict.fromkeys(name for step in log.positions for name in step))}
     found: dict[int, Alert] = {}
-    for t in range(log.steps):
-        mine = {alert.name: alert for alert in counted if alert.step == t}
-        order = [name for name in (log.trajectory.get("actions") or [])[t] if name in mine] if mine else []
-        if order:
-            found[t] = mine[order[0]]
+    for alert in sorted(counted, key=lambda alert: order[alert.name]):
+        found.setdefault(alert.step, alert)
     return found
 
 

@@ -10,7 +10,7 @@ import math
 from itertools import pairwise
 from typing import Any
 
-from second.geometry import KM_PER_NM, State, drift_deg
+from second.geometry import KM_PER_NM, State, drift_deg, vertically_apart
 from second.log import Log
 from second.settings import Settings
 
@@ -64,7 +64,10 @@ def parts_of(log: Log) -> dict[str, float]:
 
 def _of_aircraft(log: Log, name: str) -> dict[str, float]:
     rows = [t for t in range(log.steps) if name in log.positions[t]]
-    near = [t for t in rows if log.near_waypoint(name, t)]
+    by_status = log.first_arrival(name)
+    near = [t for t in rows if log.near_waypoint(name, t) or (by_status is not None and by_status <= t)]
+    # up to the step in which it arrives
+    rows = [t for t in rows if not near or t <= near[0]]
     has_waypoint = log.waypoint(name) is not None
     separations_nm = [nearest_nm(log, name, log.states(t)) for t in rows]
     return {
@@ -116,7 +119,12 @@ def action_cost(log: Log, name: str, t: int) -> float:
 
 
 def nearest_nm(log: Log, name: str, states: dict[str, State]) -> float:
-    return min((log.distance_nm(states[name], s) for other, s in states.items() if other != name), default=math.inf)
+    """To the nearest other aircraft that is not separated vertically."""
+    own, settings = states[name], log.settings
+    level = "los" not in settings.vertical_for
+    others = [state for other, state in states.items() if other != name]
+    near = [state for state in others if level or not vertically_apart(own, state, settings.vertical_ft)]
+    return min((log.distance_nm(own, state) for state in near), default=math.inf)
 
 
 def _drift_deg(log: Log, name: str, t: int) -> float | None:
