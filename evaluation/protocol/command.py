@@ -15,9 +15,9 @@ import msgspec
 from watchkeeper.config.loader import ENV_FILE
 from watchkeeper.evaluation.attacks.catalogue import AttackError
 from watchkeeper.evaluation.protocol.api import CONFIGS, protocol
+from watchkeeper.evaluation.protocol.report.text import markdown, terminal
 from watchkeeper.evaluation.protocol.run import ProtocolError
 from watchkeeper.evaluation.protocol.study import Result
-from watchkeeper.evaluation.protocol.text import markdown, terminal
 from watchkeeper.evaluation.shared.arguments import missing_extra
 from watchkeeper.evaluation.shared.features import PROFILES as FEATURES
 from watchkeeper.streams.logs.exits import fail
@@ -84,7 +84,7 @@ def main(args: argparse.Namespace) -> int:
 
 
 def _report(result: Result, folder: Path) -> None:
-    from watchkeeper.evaluation.protocol.report import write_report  # noqa: PLC0415
+    from watchkeeper.evaluation.protocol.report.page import write_report  # noqa: PLC0415
 
     print(f"report: {write_report(result, folder)}")
 

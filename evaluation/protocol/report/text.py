@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from watchkeeper.evaluation.protocol.bars import bars
 from watchkeeper.evaluation.protocol.baseline import NAME as PEER
 from watchkeeper.evaluation.protocol.cases import OURS
 from watchkeeper.evaluation.protocol.figures import GroupFigures, Macro
+from watchkeeper.evaluation.protocol.report.bars import bars
+from watchkeeper.evaluation.protocol.report.words import NONE, count, milliseconds, number, numbers, percent, percents
 from watchkeeper.evaluation.protocol.river import RiverFigures
 from watchkeeper.evaluation.protocol.splits import MIXED
 from watchkeeper.evaluation.protocol.study import Result
-from watchkeeper.evaluation.protocol.words import NONE, count, milliseconds, number, numbers, percent, percents
 from watchkeeper.evaluation.shared.bootstrap import Interval
 
 Table = tuple[str, Sequence[str], list[Sequence[str]]]

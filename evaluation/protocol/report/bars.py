@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 import msgspec
 
+from watchkeeper.evaluation.protocol.report.words import percent
 from watchkeeper.evaluation.protocol.splits import MIXED
 from watchkeeper.evaluation.protocol.study import Result
-from watchkeeper.evaluation.protocol.words import percent
 
 BALANCED = "balanced"
 

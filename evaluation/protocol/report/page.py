@@ -6,9 +6,9 @@ from base64 import b64encode
 from html import escape
 from pathlib import Path
 
-from watchkeeper.evaluation.protocol.plots import pictures
+from watchkeeper.evaluation.protocol.report.plots import pictures
+from watchkeeper.evaluation.protocol.report.text import Table, markdown, tables
 from watchkeeper.evaluation.protocol.study import Result
-from watchkeeper.evaluation.protocol.text import Table, markdown, tables
 
 STYLE = """
 body { font: 15px/1.45 system-ui, sans-serif; max-width: 75rem; margin: 2rem auto; padding: 0 1rem; color: #222 }
