@@ -1,8 +1,14 @@
 """Which flight is for what: splits of simulated flights (config/splits.json), leave-one-flight-out for real ones.
 
-A flight is in one split and all of it is. `train` and `validation` flights are clean and calibrate thresholds; `test`
-flights are judged, clean and attacked; `shift` flights are clean ones of another kind (sensors, vibration, rates) and
-only count false alarms. Simulated flights are made from their seed when they are needed, not stored.
+A flight is in one split and all of it is. `validation` flights are clean and set thresholds; `train` flights are for
+what is fitted, and our detector fits nothing; `test` flights are judged, clean and attacked; `shift` flights are clean
+ones of another kind (sensors, vibration, rates) and only count false alarms. Simulated flights are made from their seed
+when they are needed, not stored.
+
+A file has one of two forms, and either may hold recipes of simulated flights under `flights`:
+
+    {"train": [id, …], "val": [id, …], "test": [id, …]}                        as the protocol's document has it
+    {"version": 1, "splits": {"train": […], "validation": […], "test": […]}}   as config/splits.json
 """
 
 from __future__ import annotations
@@ -21,6 +27,7 @@ from watchkeeper.evaluation.attacks.flight import Flight, airframe_of, flights_o
 from watchkeeper.streams.batch import Batch, columns_of
 from watchkeeper.streams.foreign.decode import from_json
 from watchkeeper.streams.foreign.files import read_json
+from watchkeeper.streams.logs.base import LogError
 from watchkeeper.streams.messages import FIELDS
 from watchkeeper.streams.simulate.faults import Faults
 from watchkeeper.streams.simulate.missions import draw_missions
@@ -28,6 +35,8 @@ from watchkeeper.streams.simulate.motion import QUAD
 from watchkeeper.streams.simulate.sensors import REAL, DroneSource, Errors
 
 SPLITS = ("train", "validation", "test", "shift")
+# Other words for a split.
+ALSO = {"val": "validation"}
 MIXED = "mixed"
 """The group of all flights."""
 
@@ -41,8 +50,8 @@ class Recipe(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     errors: dict[str, float | tuple[float, float]] = {}
 
 
-class Splits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """config/splits.json."""
+class Splits(msgspec.Struct, frozen=True):
+    """Which flights are in which split, and how simulated ones are made."""
 
     version: int
     splits: dict[str, list[str]]
@@ -74,6 +83,34 @@ class Splits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return problems
 
 
+class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A file of either form."""
+
+    version: int = 1
+    splits: dict[str, list[str]] | None = None
+    flights: dict[str, Recipe] = {}
+    train: list[str] | None = None
+    val: list[str] | None = None
+    validation: list[str] | None = None
+    test: list[str] | None = None
+    shift: list[str] | None = None
+
+    def read(self) -> Splits:
+        """What it says. Raises ValueError where it is of neither form, or of both."""
+        named = {name: ids for name in (*SPLITS, *ALSO) if (ids := getattr(self, name)) is not None}
+        if (self.splits is None) == (not named):
+            raise ValueError('expected either "splits", or "train", "val" and "test" with lists of flights')
+        given = named if self.splits is None else self.splits
+        splits: dict[str, list[str]] = {}
+        for name, ids in given.items():
+            if (known := ALSO.get(name, name)) in splits:
+                raise ValueError(f"the split {known!r} is there twice, once as {name!r}")
+            splits[known] = ids
+        # in the order in which an evaluation uses them; unknown names are kept, for the check that names them
+        order = sorted(splits, key=lambda name: SPLITS.index(name) if name in SPLITS else len(SPLITS))
+        return Splits(self.version, {name: splits[name] for name in order}, self.flights)
+
+
 @dataclass(frozen=True, slots=True)
 class Fold:
     """Flights that calibrate, and flights that are judged with what they gave."""
@@ -99,9 +136,12 @@ class Material:
 
 def read_splits(path: Path | None = None) -> Splits:
     """The splits of a file, or those that are shipped. Raises LogError."""
-    if path is not None:
-        return read_json(path, Splits)
-    return from_json(resources.files("watchkeeper.config").joinpath("splits.json").read_bytes(), Splits)
+    if path is None:
+        return from_json(resources.files("watchkeeper.config").joinpath("splits.json").read_bytes(), _File).read()
+    try:
+        return read_json(path, _File).read()
+    except ValueError as error:
+        raise LogError(path, str(error)) from error
 
 
 def leave_one_out(flights: Sequence[str]) -> list[Fold]:

@@ -58,6 +58,34 @@ def test_a_flight_in_two_splits_is_caught(splits, problem, tmp_path, capfd):
     assert problem in capfd.readouterr().out
 
 
+def test_the_form_of_the_document_is_read_like_ours(tmp_path, capfd):
+    path = tmp_path / "splits.json"
+    path.write_text(json.dumps({"train": ["a"], "val": ["b"], "test": ["c"]}))
+    assert read_splits(path).splits == {"train": ["a"], "validation": ["b"], "test": ["c"]}
+    assert leakage("--splits", path) == 0
+    path.write_text(json.dumps({"train": ["a"], "val": ["b", "c"], "test": ["c"]}))
+    assert leakage("--splits", path) == 1
+    assert "flight 'c' is in 'validation' and in 'test'" in capfd.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        ({"version": 1}, 'expected either "splits", or "train", "val" and "test"'),
+        ({"splits": {}, "train": ["a"]}, 'expected either "splits", or "train", "val" and "test"'),
+        ({"val": ["a"], "validation": ["b"], "test": ["c"]}, "'validation' is there twice"),
+        ({"train": "a", "test": ["b"]}, "Expected `array | null`, got `str` - at `$.train`"),
+    ],
+)
+def test_a_splits_file_of_neither_form_is_an_error_that_says_what_was_expected(tmp_path, capfd, content, problem):
+    path = tmp_path / "splits.json"
+    path.write_text(json.dumps(content))
+    assert leakage("--splits", path) == 1
+    said = capfd.readouterr().err
+    assert "splits.json: " in said
+    assert problem in said
+
+
 def test_one_simulated_mission_in_two_splits_is_caught():
     recipes = {"quad-a": Recipe(5), "quad-b": Recipe(5, imu_hz=100.0), "wing-c": Recipe(5)}
     (leak,) = Splits(1, {"train": ["quad-a", "wing-c"], "test": ["quad-b"]}, recipes).overlaps()
