@@ -23,7 +23,8 @@ from watchkeeper.streams.frames.sources import Data, Log, sources_of
 from watchkeeper.streams.logs.source import LogError, open_log, read_logs
 from watchkeeper.streams.messages import COLUMN, FIELDS, Kind
 
-ENDINGS = (".csv", ".csv.gz", ".wklog")
+# Recordings of ours, and of autopilots and ground stations: DataFlash, ULog, MAVLink telemetry.
+ENDINGS = (".csv", ".csv.gz", ".wklog", ".bin", ".ulg", ".tlog", ".tlog.gz")
 SENSORS = (Kind.GPS, Kind.IMU)
 _G = COLUMN[Kind.GPS]
 FlightData: TypeAlias = Data | Mapping[str, "Log | IntoDataFrame | Mapping[str, object]"]
@@ -168,9 +169,15 @@ def read_flights(folder: Path) -> list[Flight]:
         if not found:
             raise LogError(path, "no vehicle with both GPS and IMU samples")
         if len(found) == 1:
-            found = [replace(found[0], id=path.name.split(".")[0])]
+            found = [replace(found[0], id=_stem(path))]
         for flight in found:
             if flight.id in flights:
                 raise LogError(path, f"flight {flight.id!r} is in another file as well")
             flights[flight.id] = flight
     return list(flights.values())
+
+
+def _stem(path: Path) -> str:
+    """A file's name without the ending that we know it by; the rest may have dots of its own."""
+    ending = max((e for e in ENDINGS if path.name.lower().endswith(e)), key=len)
+    return path.name[: -len(ending)]
