@@ -161,24 +161,37 @@ def _dice(attack: Attack, flight: Flight, repeat: int) -> np.random.Generator:
     return np.random.Generator(np.random.PCG64(int.from_bytes(blake2b(key, digest_size=16).digest())))
 
 
+def check_room(attack: Attack, flight: Flight) -> None:
+    """Raise AttackError where the attack has no room in the flight."""
+    _onsets(attack, flight)
+
+
 def _onset(attack: Attack, flight: Flight, rng: np.random.Generator) -> float:
+    # between two fixes, not on one: the first attacked fix comes a random part of an interval after the onset
+    choice = _onsets(attack, flight)
+    return float(rng.choice(choice) - rng.uniform(0.0, float(np.median(np.diff(flight.gps.t)))))
+
+
+def _onsets(attack: Attack, flight: Flight) -> F8:
+    """The fixes at which it may begin."""
     rule = catalogue().onset
     fixes, seconds = flight.gps.t, attack.duration_s
     low, high = flight.start + rule.earliest_s, flight.end - rule.tail_s - seconds
+    least = rule.earliest_s + rule.tail_s + seconds
     if low >= high:
-        least = rule.earliest_s + rule.tail_s + seconds
         raise AttackError(f"flight {flight.id} is {flight.end - flight.start:.0f} s long; an attack needs {least:.0f}")
+    room = (fixes >= low) & (fixes < high)
+    if not room.any():
+        raise AttackError(f"flight {flight.id} has no fix from {rule.earliest_s:g} s on that leaves {least:.0f} s")
     speed = np.nan_to_num(flight.speed)
     # mean speed over the window that begins at each fix
     travelled = np.append(0.0, np.cumsum(speed))
     last = np.searchsorted(fixes, fixes + seconds)
     first = np.arange(len(fixes))
     mean = (travelled[last] - travelled[first]) / np.maximum(last - first, 1)
-    room = (fixes >= low) & (fixes < high)
     moving = room & (mean >= rule.min_speed_mps)
-    choice: F8 = fixes[moving if moving.any() else room]
-    # between two fixes, not on one: the first attacked fix comes a random part of an interval after the onset
-    return float(rng.choice(choice) - rng.uniform(0.0, float(np.median(np.diff(fixes)))))
+    chosen: F8 = fixes[moving if moving.any() else room]
+    return chosen
 
 
 def _splice(clean: Stream, rows: slice, window: Stream, lost: Bool) -> Stream:

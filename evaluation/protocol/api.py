@@ -14,10 +14,10 @@ import msgspec
 from watchkeeper.config.loader import load
 from watchkeeper.detectors.engine.warmup import warm_up
 from watchkeeper.evaluation.attacks.catalogue import Attack, catalogue
-from watchkeeper.evaluation.attacks.flight import FlightData, airframe_of, flights_in
+from watchkeeper.evaluation.attacks.flight import FlightData
+from watchkeeper.evaluation.protocol.material import gather
 from watchkeeper.evaluation.protocol.river import river_study
-from watchkeeper.evaluation.protocol.run import ProtocolError, Through
-from watchkeeper.evaluation.protocol.splits import MIXED, Fold, Material, leave_one_out, read_splits, simulated
+from watchkeeper.evaluation.protocol.run import Through
 from watchkeeper.evaluation.protocol.study import Result, study
 from watchkeeper.evaluation.shared.arguments import missing_extra
 from watchkeeper.evaluation.shared.features import banned
@@ -44,18 +44,20 @@ def protocol(
 ) -> Result:
     """Judge the GPS/IMU detector: clean flights calibrate, held-out flights carry the attacks of the catalogue.
 
-    `flights` are a folder of logs, a frame of vehicles, or frames and logs by name, judged leave-one-flight-out;
-    without them flights are simulated as `splits` says (default: the shipped ones), which takes minutes. `attacks` are
+    `flights` are a folder of logs, a frame of vehicles, or frames and logs by name. `splits` is a file that says which
+    of them set the thresholds and which are judged; without it each is judged with thresholds from all others. Without
+    flights they are simulated as `splits` says (default: the shipped ones), which takes minutes. `attacks` are
     names or families (default: all), `repeats` onsets per attack and flight; `search` finds the smallest magnitude that
     is found; `river` adds what online models find. `config` is a TOML file.
 
-    Raises AttackError for an unknown attack, ProtocolError where the result would not mean anything, ImportError for
+    A flight that is too short for an attack is left out, and named in the result's `notes`. Raises AttackError for an
+    unknown attack, ProtocolError where the result would not mean anything, ImportError for
     `river` without its extra.
     """
     if river and (problem := missing_extra("river=True", "river", "river")):
         raise ImportError(problem)
     chosen = _chosen(attacks)
-    material = _simulated(None if splits is None else Path(splits)) if flights is None else _real(flights)
+    material = gather(flights, None if splits is None else Path(splits), chosen)
     file = None if config is None else Path(config)
     profiles = {name: load(file, overrides={"profile": name}) for name in CONFIGS}
     warm_up(profiles[profile])
@@ -67,9 +69,7 @@ def protocol(
     if river:
         more = river_study(material, profiles[profile], chosen, strict=strict, through=_meter(hidden=quiet))
         result = msgspec.structs.replace(result, river=more)
-    where = flights if isinstance(flights, (str, PathLike)) else "frames"
-    source = "simulated flights, fixed splits" if flights is None else f"{where}, leave-one-flight-out"
-    result.settings["flights"] = source
+    result.settings["flights"] = material.source
     result.settings["refused_features"] = banned(_names(), features)
     return result
 
@@ -84,35 +84,6 @@ def _chosen(words: Sequence[str] | None) -> list[Attack]:
         family = [attack for attack in known.attacks if attack.family == word]
         chosen += family or [known.find(word)]
     return list(dict.fromkeys(chosen))
-
-
-def _real(data: FlightData) -> Material:
-    flights = {flight.id: flight.from_zero() for flight in flights_in(data)}
-    if len(flights) < 2:
-        where = f"{data}: " if isinstance(data, (str, PathLike)) else ""
-        raise ProtocolError(f"{where}leave-one-flight-out needs two flights, there is {len(flights)}")
-    classes = sorted({flight.airframe for flight in flights.values()})
-    groups = {MIXED: leave_one_out(list(flights))}
-    for airframe in classes if len(classes) > 1 else ():
-        own = [name for name, flight in flights.items() if flight.airframe == airframe]
-        if len(own) > 1:
-            groups[airframe] = leave_one_out(own)
-    return Material(flights, groups)
-
-
-def _simulated(path: Path | None) -> Material:
-    found = read_splits(path)
-    if problems := found.overlaps():
-        raise ProtocolError("; ".join(problems))
-    of = found.splits
-    flights = {name: simulated(name, found.flights[name]).from_zero() for names in of.values() for name in names}
-    calibrate = (*of.get("train", ()), *of["validation"])
-    groups = {MIXED: [Fold(calibrate, tuple(of["test"]))]}
-    for airframe in sorted({airframe_of(name) for name in of["test"]}):
-        own = tuple(tuple(f for f in names if airframe_of(f) == airframe) for names in (calibrate, of["test"]))
-        if own[0] and own[1]:
-            groups[airframe] = [Fold(*own)]
-    return Material(flights, groups, tuple(of.get("shift", ())))
 
 
 def _names() -> list[str]:

@@ -40,8 +40,12 @@ BEGIN, END = "<!-- figures -->", "<!-- end of figures -->"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Arguments of this evaluation."""
-    parser.add_argument("--flights", type=Path, metavar="DIR", help="logs with GPS and IMU, one flight each (.csv, …)")
-    parser.add_argument("--splits", type=Path, metavar="FILE", help="simulated flights and their splits")
+    parser.add_argument(
+        "--flights", type=Path, metavar="DIR", help="logs with GPS and IMU, one flight each: .csv, .bin, .ulg, .tlog, …"
+    )
+    parser.add_argument(
+        "--splits", type=Path, metavar="FILE", help="JSON: which flights set thresholds and which are judged"
+    )
     parser.add_argument("--attacks", metavar="NAMES", help="only these attacks or families, with commas")
     parser.add_argument("--repeats", type=_count, default=3, metavar="N", help="onsets per attack and flight (3)")
     parser.add_argument("--features", choices=sorted(FEATURES), default="strict", help="ahrs lets attitude columns in")

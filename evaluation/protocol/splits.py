@@ -126,6 +126,12 @@ class Material:
     flights: dict[str, Flight]
     groups: dict[str, list[Fold]]
     shifted: tuple[str, ...] = ()
+    source: str = ""
+    """Where the flights come from and how they are split, in words."""
+    splits: Splits | None = None
+    """Where flights have one split each."""
+    notes: tuple[str, ...] = ()
+    """Flights that are left out, and why."""
 
     @property
     def tested(self) -> list[Flight]:

@@ -59,6 +59,8 @@ class Result(msgspec.Struct, frozen=True):
     settings: dict[str, Any]
     left_out: list[str]
     """Cases that would not have changed a sample."""
+    notes: list[str] = []
+    """Flights that are not part of it, and why."""
     river: RiverFigures | None = None
     """What online models add; only where it was asked for."""
 
@@ -130,6 +132,7 @@ def study(
         | _remarks(ours)
         | {"run_alone_and_equal": proven},
         left_out=[f"{attack} in {flight}, repeat {repeat}" for attack, flight, repeat in chosen.untouched],
+        notes=list(material.notes),
     )
 
 

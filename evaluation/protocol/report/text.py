@@ -38,6 +38,8 @@ def tables(result: Result) -> Iterator[Table]:
     """All tables, the failures first."""
     yield _failures(result)
     yield _bars(result)
+    if result.notes:
+        yield "Flights that are left out", ("why",), [(note,) for note in result.notes]
     yield _averages(result)
     yield from _false_positives(result)
     yield _alarms(result)

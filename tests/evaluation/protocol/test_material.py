@@ -1,0 +1,105 @@
+"""Which flights are judged, and with whose thresholds: recordings of every kind, short ones, and files of splits."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from autopilot_logs import WRITERS
+
+from watchkeeper.daemon.cli import main as watchkeeper
+from watchkeeper.evaluation.attacks.flight import Flight, read_flights
+from watchkeeper.evaluation.attacks.scene import FORCE, RATE, VELOCITY
+from watchkeeper.evaluation.protocol.splits import Recipe, simulated
+
+
+def protocol(*words: object) -> int:
+    quick = ("--attacks", "gps_bias_100m,gps_freeze", "--repeats", 1, "--no-search", "--quiet")
+    return watchkeeper(["evaluate", "protocol", *map(str, (*quick, *words))])
+
+
+@pytest.fixture(scope="module")
+def flights() -> list[Flight]:
+    """Three that fly for as long as an attack needs, and a little more."""
+    return [simulated(name, Recipe(seed, 115)) for name, seed in (("quad-a", 31), ("quad-b", 32), ("wing-c", 33))]
+
+
+@pytest.fixture(scope="module")
+def folder(flights: list[Flight], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One recording of each kind."""
+    path = tmp_path_factory.mktemp("recordings")
+    for flight, (ending, write) in zip(flights, WRITERS.items(), strict=True):
+        write(path / f"{flight.id}.2026{ending}", flight)
+    return path
+
+
+# -- kinds of recordings ---------------------------------------------------------------------------------------------
+
+
+def test_recordings_of_autopilots_are_the_flights_that_were_flown(flights, folder):
+    read = {flight.id: flight.from_zero() for flight in read_flights(folder)}
+    assert set(read) == {"quad-a.2026", "quad-b.2026", "wing-c.2026"}
+    for flown in flights:
+        got, want = read[f"{flown.id}.2026"], flown.from_zero()
+        assert got.airframe == want.airframe
+        assert got.imu.t == pytest.approx(want.imu.t, abs=1e-5)
+        assert got.gps.t == pytest.approx(want.gps.t, abs=1e-5)
+        for fields in (FORCE, RATE):
+            assert got.imu.data[fields] == pytest.approx(want.imu.data[fields], rel=1e-6, abs=1e-6)
+        # MAVLink has centimetres per second and hundredths of a degree, and no vertical velocity
+        assert got.gps.data[VELOCITY][:2] == pytest.approx(want.gps.data[VELOCITY][:2], abs=0.02)
+        assert np.isfinite(got.gps.data[VELOCITY][2]).all() == (flown.id != "wing-c")
+
+
+def test_recordings_of_autopilots_are_evaluated(folder, tmp_path, capfd):
+    out = tmp_path / "metrics.json"
+    assert protocol("--flights", folder, "--out", out) == 0
+    result = json.loads(out.read_text())
+    assert {f["flight"] for f in result["groups"]["mixed"]["flights"]} == {"quad-a.2026", "quad-b.2026", "wing-c.2026"}
+    rows = {row["attack"]: row["event"]["alarm_recall"] for row in result["groups"]["mixed"]["attacks"]}
+    assert rows["gps_bias_100m"] == 1.0
+
+
+def test_real_px4_logs_are_read_and_too_short_ones_are_named(recordings, folder, tmp_path, caplog):
+    logs = recordings / "px4"
+    if not logs.exists():
+        pytest.skip(f"no PX4 logs in {recordings}")
+    for path in [*folder.iterdir(), logs / "pyulog_sample_log_small.ulg"]:
+        (tmp_path / path.name).symlink_to(path)
+    out = tmp_path / "metrics.json"
+    assert protocol("--flights", tmp_path, "--out", out) == 0
+    (note,) = json.loads(out.read_text())["notes"]
+    assert note.startswith("flight pyulog_sample_log_small is ")
+    assert note in caplog.text
+
+
+# -- flights that are too short --------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def with_a_short_one(folder, tmp_path) -> Path:
+    for path in folder.iterdir():
+        (tmp_path / path.name).symlink_to(path)
+    WRITERS[".tlog"](tmp_path / "quad-short.tlog", simulated("quad-short", Recipe(41, 60)))
+    return tmp_path
+
+
+def test_a_flight_that_is_too_short_is_left_out_and_named(with_a_short_one, tmp_path, caplog, capfd):
+    out = tmp_path / "metrics.json"
+    assert protocol("--flights", with_a_short_one, "--out", out) == 0
+    result = json.loads(out.read_text())
+    (note,) = result["notes"]
+    assert note == "flight quad-short is 60 s long; an attack needs 95: left out"
+    assert note in caplog.text
+    assert note in capfd.readouterr().out
+    assert "quad-short" not in {f["flight"] for f in result["groups"]["mixed"]["flights"]}
+
+
+def test_one_flight_that_is_long_enough_is_too_few_and_the_others_are_named(with_a_short_one, capfd):
+    for path in with_a_short_one.glob("quad-*.2026.*"):
+        path.unlink()
+    assert protocol("--flights", with_a_short_one) == 1
+    said = capfd.readouterr().err
+    assert "needs two flights, there is 1 (flight quad-short is 60 s long" in said
