@@ -1,6 +1,8 @@
 """Which flights an evaluation has, and which of them set thresholds: simulated, split by a file, or left out in turn.
 
-Called by api.py. A flight in which an attack has no room is left out with a note.
+Called by api.py. A flight in which an attack has no room is left out with a note. Thresholds come from clean validation
+flights alone. Recordings without a file of splits are too few for a third split as a rule: each of them is judged with
+thresholds from all others, and the result names those (`threshold_from`).
 """
 
 from __future__ import annotations
@@ -59,7 +61,8 @@ def _simulated(path: Path | None) -> Material:
             raise ProtocolError(f'{path}: {what}: give the recordings (--flights) or recipes under "flights"')
         found = Splits(found.version, found.splits, {name: shipped[name] for name in shipped if name in named})
     _check(found, path)
-    names = [name for own in found.splits.values() for name in own]
+    # nothing is fitted, so nobody looks at the training flights
+    names = [name for split, own in found.splits.items() if split != "train" for name in own]
     flights = {name: simulated(name, found.flights[name]).from_zero() for name in names}
     return replace(_fixed(found, flights), source="simulated flights, fixed splits")
 
@@ -73,13 +76,12 @@ def _check(splits: Splits, path: Path | None) -> None:
 
 def _fixed(splits: Splits, flights: dict[str, Flight]) -> Material:
     of = splits.splits
-    calibrate = (*of.get("train", ()), *of["validation"])
-    groups = {MIXED: [Fold(calibrate, tuple(of["test"]))]}
+    groups = {MIXED: [Fold(tuple(of["validation"]), tuple(of["test"]))]}
     for name, own in of.items():
         if name in ("validation", "test") and not own:
             raise ProtocolError(f"no flight of the split {name!r} is long enough for an attack")
     for airframe in sorted({airframe_of(name) for name in of["test"]}):
-        own = [tuple(f for f in names if airframe_of(f) == airframe) for names in (calibrate, of["test"])]
+        own = [tuple(f for f in of[name] if airframe_of(f) == airframe) for name in ("validation", "test")]
         if own[0] and own[1]:
             groups[airframe] = [Fold(own[0], own[1])]
     return Material(flights, groups, tuple(of.get("shift", ())), splits=splits)

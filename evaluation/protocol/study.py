@@ -130,10 +130,16 @@ def study(
         },
         settings=_settings(config, profile, attacks, repeats, strict)
         | _remarks(ours)
-        | {"run_alone_and_equal": proven},
+        | {"run_alone_and_equal": proven, "threshold_from": _threshold_from(material)},
         left_out=[f"{attack} in {flight}, repeat {repeat}" for attack, flight, repeat in chosen.untouched],
         notes=list(material.notes),
     )
+
+
+def _threshold_from(material: Material) -> str:
+    if material.splits is not None:
+        return "clean validation flights alone"
+    return "all other flights, clean: each flight is left out in turn, because there is no third split"
 
 
 def _remarks(found: Judged) -> dict[str, int]:
@@ -169,7 +175,7 @@ def _settings(config: Config, profile: str, attacks: Sequence[Attack], repeats: 
         "features": "strict" if strict else "ahrs",
         "score": "detector score over its own threshold; infinite where silence is over its threshold, minus infinite "
         "where nothing was said",
-        "calibration": "1 % and 5 % quantile of the clean epochs of the calibrating flights, warm-up excluded",
+        "calibration": "99 % and 95 % quantile of the clean epochs of the flights that set the threshold, warm-up excluded",
         "failed_below": FAILED_BELOW,
         "bootstrap": {"resamples": RESAMPLES, "cluster": "flight", "seed": SEED},
         "repeats": repeats,

@@ -41,6 +41,7 @@ def tables(result: Result) -> Iterator[Table]:
     if result.notes:
         yield "Flights that are left out", ("why",), [(note,) for note in result.notes]
     yield _averages(result)
+    yield _thresholds(result)
     yield from _false_positives(result)
     yield _alarms(result)
     yield _shift(result)
@@ -112,6 +113,18 @@ def _average(group: str, who: str, over: str, m: Macro) -> tuple[str, ...]:
 
 def _share(value: float, bounds: Interval | None) -> str:
     return f"{percent(value, 1)} ({percents(bounds)})"
+
+
+def _thresholds(result: Result) -> Table:
+    rows: list[Sequence[str]] = []
+    for name, figures in result.groups.items():
+        judged: dict[tuple[str, ...], list[str]] = {}
+        for flight in figures.flights:
+            judged.setdefault(flight.calibrated_on, []).append(flight.flight)
+        levels = {f.calibrated_on: (number(f.threshold_1), number(f.threshold_5)) for f in figures.flights}
+        rows += [(name, ", ".join(own), *levels[by], ", ".join(by)) for by, own in judged.items()]
+    heads = ("flights", "judged", "at 1 %", "at 5 %", "set by the clean flights")
+    return f"Thresholds: {result.settings['threshold_from']}", heads, rows
 
 
 def _false_positives(result: Result) -> Iterator[Table]:

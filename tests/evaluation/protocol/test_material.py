@@ -12,7 +12,8 @@ from autopilot_logs import WRITERS
 from watchkeeper.daemon.cli import main as watchkeeper
 from watchkeeper.evaluation.attacks.flight import Flight, read_flights
 from watchkeeper.evaluation.attacks.scene import FORCE, RATE, VELOCITY
-from watchkeeper.evaluation.protocol.splits import Recipe, simulated
+from watchkeeper.evaluation.protocol.material import gather
+from watchkeeper.evaluation.protocol.splits import Recipe, read_splits, simulated
 
 
 def protocol(*words: object) -> int:
@@ -103,3 +104,61 @@ def test_one_flight_that_is_long_enough_is_too_few_and_the_others_are_named(with
     assert protocol("--flights", with_a_short_one) == 1
     said = capfd.readouterr().err
     assert "needs two flights, there is 1 (flight quad-short is 60 s long" in said
+
+
+# -- who sets the threshold ------------------------------------------------------------------------------------------
+
+
+def test_a_file_of_splits_says_which_recordings_set_the_threshold(folder, tmp_path, capfd):
+    splits, out = tmp_path / "splits.json", tmp_path / "metrics.json"
+    splits.write_text(json.dumps({"train": ["quad-a.2026"], "val": ["quad-b.2026"], "test": ["wing-c.2026"]}))
+    assert protocol("--flights", folder, "--splits", splits, "--out", out) == 0
+    result = json.loads(out.read_text())
+    (judged,) = result["groups"]["mixed"]["flights"]
+    assert (judged["flight"], judged["calibrated_on"]) == ("wing-c.2026", ["quad-b.2026"])
+    assert result["settings"]["threshold_from"] == "clean validation flights alone"
+    assert "Thresholds: clean validation flights alone" in capfd.readouterr().out
+
+
+def test_leave_one_flight_out_says_which_flights_set_the_threshold(folder, tmp_path, capfd):
+    out = tmp_path / "metrics.json"
+    assert protocol("--flights", folder, "--out", out) == 0
+    result = json.loads(out.read_text())
+    assert "left out in turn" in result["settings"]["threshold_from"]
+    said = capfd.readouterr().out
+    for judged in result["groups"]["mixed"]["flights"]:
+        assert judged["flight"] not in judged["calibrated_on"]
+        assert len(judged["calibrated_on"]) == 2
+        assert ", ".join(judged["calibrated_on"]) in said
+
+
+@pytest.mark.parametrize(
+    ("splits", "problem"),
+    [
+        ({"train": ["quad-a.2026"], "val": ["quad-b.2026"], "test": ["nobody"]}, "not in {folder}: nobody"),
+        ({"val": ["quad-b.2026"], "test": ["quad-b.2026"]}, "in 'validation' and in 'test'"),
+        ({"train": ["quad-b.2026"], "test": ["quad-a.2026"]}, "no flight in the split 'validation'"),
+    ],
+)
+def test_splits_that_cannot_be_used_are_refused(folder, tmp_path, capfd, splits, problem):
+    path = tmp_path / "splits.json"
+    path.write_text(json.dumps(splits))
+    assert protocol("--flights", folder, "--splits", path) == 1
+    assert problem.format(folder=folder) in capfd.readouterr().err
+
+
+def test_simulated_flights_are_judged_with_validation_flights_alone():
+    material = gather(None, None, [])
+    of = read_splits().splits
+    assert {fold.calibrate for fold in material.groups["mixed"]} == {tuple(of["validation"])}
+    assert all(set(fold.calibrate) <= set(of["validation"]) for folds in material.groups.values() for fold in folds)
+    assert not set(of["train"]) & set(material.flights)
+
+
+def test_names_of_the_shipped_flights_in_the_form_of_the_document_are_flown(tmp_path, capfd):
+    path = tmp_path / "splits.json"
+    path.write_text(json.dumps({"train": ["quad-t1"], "val": ["quad-v1"], "test": ["quad-e1"]}))
+    assert set(gather(None, path, []).flights) == {"quad-v1", "quad-e1"}
+    path.write_text(json.dumps({"train": ["quad-t1"], "val": ["quad-v1"], "test": ["mine"]}))
+    assert protocol("--splits", path) == 1
+    assert "no recipe for 'mine': give the recordings (--flights)" in capfd.readouterr().err
