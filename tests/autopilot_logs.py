@@ -80,8 +80,10 @@ def write_bin(path: Path, flight: Flight) -> None:
 
 _ULG = (
     "sensor_combined:uint64_t timestamp;float[3] gyro_rad;float[3] accelerometer_m_s2;",
-    "vehicle_gps_position:uint64_t timestamp;uint64_t time_utc_usec;int32_t lat;int32_t lon;int32_t alt;"
-    "float hdop;float vel_n_m_s;float vel_e_m_s;float vel_d_m_s;uint8_t fix_type;uint8_t satellites_used;",
+    (
+        "vehicle_gps_position:uint64_t timestamp;uint64_t time_utc_usec;int32_t lat;int32_t lon;int32_t alt;"
+        "float hdop;float vel_n_m_s;float vel_e_m_s;float vel_d_m_s;uint8_t fix_type;uint8_t satellites_used;"
+    ),
 )
 
 

@@ -14,11 +14,11 @@ from typing import Any, TypeAlias
 
 from narwhals.typing import IntoDataFrame
 
-from watchkeeper.evaluation.attacks.flight import FlightData, flights_in
+from watchkeeper.evaluation.attacks.flight import Flight, FlightData, flights_in
 from watchkeeper.evaluation.leakage.code import code_leaks
 from watchkeeper.evaluation.leakage.features import feature_leaks
-from watchkeeper.evaluation.leakage.flights import split_leaks
-from watchkeeper.evaluation.protocol.splits import check_recipes, read_splits, simulated
+from watchkeeper.evaluation.leakage.flights import split_leaks, turn_leaks
+from watchkeeper.evaluation.protocol.splits import Splits, check_recipes, read_splits, simulated
 from watchkeeper.streams.frames.write import TEXT, Backend, rows_frame
 
 OWN_CODE = ("evaluation", "detectors")
@@ -73,10 +73,23 @@ def leakage(
     if data is not None:
         checks[FEATURES] = feature_leaks(data, correlation_threshold, label, features)
     if code is not None or everything:
-        package = Path(__file__).parents[2]
-        paths = [Path(path) for path in code or ()] or [package / folder for folder in OWN_CODE]
+        paths = [Path(path) for path in code or ()] or _own_code()
         checks[CODE] = [str(leak) for leak in code_leaks(paths, features)]
     return Leaks(checks)
+
+
+def before_evaluation(flights: Sequence[Flight], splits: Splits | None, features: str) -> Leaks:
+    """What an evaluation asks by itself before it begins: the flights that it is about to use, and our own code.
+
+    Without `splits` flights are left out in turn.
+    """
+    found = turn_leaks(flights) if splits is None else split_leaks(splits, flights)
+    return Leaks({SPLITS: found, CODE: [str(leak) for leak in code_leaks(_own_code(), features)]})
+
+
+def _own_code() -> list[Path]:
+    package = Path(__file__).parents[2]
+    return [package / folder for folder in OWN_CODE]
 
 
 def _splits(path: Path | None, flights: FlightData | None) -> list[str]:

@@ -6,7 +6,7 @@ turning looks the same at some lag (a copy with fresh noise on it). Flights that
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 
 import numpy as np
@@ -28,22 +28,30 @@ def split_leaks(splits: Splits, flights: Sequence[Flight] = ()) -> list[str]:
     found = splits.overlaps()
     of = {flight: name for name, ids in splits.splits.items() for flight in ids}
     found += [f"flight {flight.id!r} is in no split" for flight in flights if flight.id not in of]
-    known = [flight for flight in flights if flight.id in of]
-    prints = {flight.id: (_samples(flight), _turning(flight)) for flight in known}
-    for a, b in combinations(known, 2):
-        if of[a.id] == of[b.id]:
+    return found + list(_same([flight for flight in flights if flight.id in of], of))
+
+
+def turn_leaks(flights: Sequence[Flight]) -> list[str]:
+    """The same for flights that are left out in turn: each is apart from all others."""
+    return list(_same(flights, {flight.id: "" for flight in flights}))
+
+
+def _same(flights: Sequence[Flight], of: Mapping[str, str]) -> Iterator[str]:
+    """Pairs in different splits (or in none, which have no name) that are one flight."""
+    prints = {flight.id: (_samples(flight), _turning(flight)) for flight in flights}
+    for a, b in combinations(flights, 2):
+        if of[a.id] and of[a.id] == of[b.id]:
             continue
         (samples_a, turning_a), (samples_b, turning_b) = prints[a.id], prints[b.id]
         shared = len(np.intersect1d(samples_a, samples_b, assume_unique=True)) / max(
             1, min(len(samples_a), len(samples_b))
         )
         alike = _alike(turning_a, turning_b)
-        where = f"{a.id!r} ({of[a.id]}) and {b.id!r} ({of[b.id]})"
+        where = " and ".join(f"{f.id!r} ({of[f.id]})" if of[f.id] else repr(f.id) for f in (a, b))
         if shared > SAME_SAMPLES:
-            found.append(f"{where} share {shared:.0%} of their IMU samples: one flight under two names")
+            yield f"{where} share {shared:.0%} of their IMU samples: one flight under two names"
         elif alike > SAME_TURNING:
-            found.append(f"{where} turn alike (correlation {alike:.2f}): one flight under two names")
-    return found
+            yield f"{where} turn alike (correlation {alike:.2f}): one flight under two names"
 
 
 def _samples(flight: Flight) -> I8:

@@ -15,9 +15,10 @@ from watchkeeper.config.loader import load
 from watchkeeper.detectors.engine.warmup import warm_up
 from watchkeeper.evaluation.attacks.catalogue import Attack, catalogue
 from watchkeeper.evaluation.attacks.flight import FlightData
+from watchkeeper.evaluation.leakage.api import before_evaluation
 from watchkeeper.evaluation.protocol.material import gather
 from watchkeeper.evaluation.protocol.river import river_study
-from watchkeeper.evaluation.protocol.run import Through
+from watchkeeper.evaluation.protocol.run import ProtocolError, Through
 from watchkeeper.evaluation.protocol.study import Result, study
 from watchkeeper.evaluation.shared.arguments import missing_extra
 from watchkeeper.evaluation.shared.features import banned
@@ -50,7 +51,7 @@ def protocol(
     names or families (default: all), `repeats` onsets per attack and flight; `search` finds the smallest magnitude that
     is found; `river` adds what online models find. `config` is a TOML file.
 
-    A flight that is too short for an attack is left out, and named in the result's `notes`. Raises AttackError for an
+    The leakage check runs first, and a leak ends it. A flight that is too short for an attack is left out, and named in the result's `notes`. Raises AttackError for an
     unknown attack, ProtocolError where the result would not mean anything, ImportError for
     `river` without its extra.
     """
@@ -58,6 +59,10 @@ def protocol(
         raise ImportError(problem)
     chosen = _chosen(attacks)
     material = gather(flights, None if splits is None else Path(splits), chosen)
+    leaks = before_evaluation(list(material.flights.values()), material.splits, features)
+    if len(leaks):
+        lines = [f"  {check}: {leak}" for check, found in leaks.checks.items() for leak in found]
+        raise ProtocolError("\n".join(["a leak would make every figure void; nothing was evaluated", *lines]))
     file = None if config is None else Path(config)
     profiles = {name: load(file, overrides={"profile": name}) for name in CONFIGS}
     warm_up(profiles[profile])
@@ -70,6 +75,7 @@ def protocol(
         more = river_study(material, profiles[profile], chosen, strict=strict, through=_meter(hidden=quiet))
         result = msgspec.structs.replace(result, river=more)
     result.settings["flights"] = material.source
+    result.settings["leakage"] = {check: len(found) for check, found in leaks.checks.items()}
     result.settings["refused_features"] = banned(_names(), features)
     return result
 

@@ -175,7 +175,8 @@ def _settings(config: Config, profile: str, attacks: Sequence[Attack], repeats: 
         "features": "strict" if strict else "ahrs",
         "score": "detector score over its own threshold; infinite where silence is over its threshold, minus infinite "
         "where nothing was said",
-        "calibration": "99 % and 95 % quantile of the clean epochs of the flights that set the threshold, warm-up excluded",
+        "calibration": "99 % and 95 % quantile of the clean epochs of the flights that set the threshold, without the "
+        "warm-up",
         "failed_below": FAILED_BELOW,
         "bootstrap": {"resamples": RESAMPLES, "cluster": "flight", "seed": SEED},
         "repeats": repeats,

@@ -162,3 +162,25 @@ def test_names_of_the_shipped_flights_in_the_form_of_the_document_are_flown(tmp_
     path.write_text(json.dumps({"train": ["quad-t1"], "val": ["quad-v1"], "test": ["mine"]}))
     assert protocol("--splits", path) == 1
     assert "no recipe for 'mine': give the recordings (--flights)" in capfd.readouterr().err
+
+
+# -- leaks -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_flight_under_two_names_ends_the_evaluation_before_it_begins(flights, folder, tmp_path, capfd):
+    logs, out = tmp_path / "logs", tmp_path / "metrics.json"
+    logs.mkdir()
+    for path in folder.iterdir():
+        (logs / path.name).symlink_to(path)
+    WRITERS[".ulg"](logs / "quad-other-name.ulg", flights[0])
+    assert protocol("--flights", logs, "--out", out) == 1
+    said = capfd.readouterr().err
+    assert "a leak would make every figure void" in said
+    assert "'quad-a.2026' and 'quad-other-name'" in said
+    assert not out.exists()
+
+
+def test_what_the_leakage_check_found_is_in_the_result(folder, tmp_path):
+    out = tmp_path / "metrics.json"
+    assert protocol("--flights", folder, "--out", out) == 0
+    assert json.loads(out.read_text())["settings"]["leakage"] == {"splits": 0, "code": 0}
