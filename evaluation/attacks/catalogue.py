@@ -7,6 +7,7 @@ the samples in the window: before the onset an attacked flight is the clean one.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import cache
@@ -62,6 +63,8 @@ class Attack(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     magnitude: float
     seed: int
     duration_s: float = 30.0
+    onset_s: float | None = None
+    """When it begins, in seconds after the flight's first sample; random where this is None."""
 
 
 class Catalogue(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -74,16 +77,21 @@ class Catalogue(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def find(self, name: str) -> Attack:
         """The entry of this name. Raises AttackError, which names the nearest."""
-        for attack in self.attacks:
-            if attack.name == name:
-                return attack
-        near = get_close_matches(name, [attack.name for attack in self.attacks], 1, 0.0)[0]
-        raise AttackError(f"no attack {name!r} in the catalogue; did you mean {near!r}?")
+        return find(self.attacks, name)
 
     def sized(self, family: str, magnitude: float) -> Attack:
         """An attack of any magnitude: seed and duration are those of the family's first entry."""
         first = next(attack for attack in self.attacks if attack.family == family)
         return msgspec.structs.replace(first, name=f"{family} {magnitude:.6g}", magnitude=magnitude)
+
+
+def find(attacks: Sequence[Attack], name: str) -> Attack:
+    """The attack of this name. Raises AttackError, which names the nearest."""
+    for attack in attacks:
+        if attack.name == name:
+            return attack
+    near = get_close_matches(name, [attack.name for attack in attacks], 1, 0.0)[0]
+    raise AttackError(f"no attack {name!r} in the catalogue; did you mean {near!r}?")
 
 
 @cache
@@ -134,9 +142,10 @@ class Injection:
 
 
 def inject(attack: Attack, flight: Flight, *, repeat: int = 0, onset_s: float | None = None) -> Injection:
-    """Put an attack into a flight; `onset_s` (since the flight's start) instead of a random onset."""
+    """Put an attack into a flight; `onset_s` (since the flight's start) instead of the attack's own onset."""
     rng = _dice(attack, flight, repeat)
-    t_start = flight.start + onset_s if onset_s is not None else _onset(attack, flight, rng)
+    at_s = attack.onset_s if onset_s is None else onset_s
+    t_start = _onset(attack, flight, rng) if at_s is None else flight.start + at_s
     t_end = t_start + attack.duration_s
     gps_rows, imu_rows = flight.gps.between(t_start, t_end), flight.imu.between(t_start, t_end)
     gps_t, imu_t = flight.gps.t[gps_rows].copy(), flight.imu.t[imu_rows]
@@ -177,12 +186,14 @@ def _onsets(attack: Attack, flight: Flight) -> F8:
     rule = catalogue().onset
     fixes, seconds = flight.gps.t, attack.duration_s
     low, high = flight.start + rule.earliest_s, flight.end - rule.tail_s - seconds
-    least = rule.earliest_s + rule.tail_s + seconds
+    if attack.onset_s is not None:
+        low = flight.start + attack.onset_s
+    least = low - flight.start + rule.tail_s + seconds
     if low >= high:
         raise AttackError(f"flight {flight.id} is {flight.end - flight.start:.0f} s long; an attack needs {least:.0f}")
     room = (fixes >= low) & (fixes < high)
     if not room.any():
-        raise AttackError(f"flight {flight.id} has no fix from {rule.earliest_s:g} s on that leaves {least:.0f} s")
+        raise AttackError(f"flight {flight.id} has no fix from {low - flight.start:g} s on that leaves {least:.0f} s")
     speed = np.nan_to_num(flight.speed)
     # mean speed over the window that begins at each fix
     travelled = np.append(0.0, np.cumsum(speed))

@@ -13,12 +13,14 @@ import msgspec
 
 from watchkeeper.config.loader import load
 from watchkeeper.detectors.engine.warmup import warm_up
-from watchkeeper.evaluation.attacks.catalogue import Attack, catalogue
+from watchkeeper.evaluation.attacks.catalogue import Attack, catalogue, find
+from watchkeeper.evaluation.attacks.document import as_document, read_document
 from watchkeeper.evaluation.attacks.flight import FlightData
 from watchkeeper.evaluation.leakage.api import before_evaluation
 from watchkeeper.evaluation.protocol.material import gather
 from watchkeeper.evaluation.protocol.river import river_study
 from watchkeeper.evaluation.protocol.run import ProtocolError, Through
+from watchkeeper.evaluation.protocol.splits import as_document as splits_document
 from watchkeeper.evaluation.protocol.study import Result, study
 from watchkeeper.evaluation.shared.arguments import missing_extra
 from watchkeeper.evaluation.shared.features import banned
@@ -35,6 +37,7 @@ def protocol(
     *,
     splits: str | PathLike[str] | None = None,
     attacks: Sequence[str] | None = None,
+    catalog: str | PathLike[str] | None = None,
     repeats: int = 3,
     features: str = "strict",
     profile: str = "balanced",
@@ -47,17 +50,19 @@ def protocol(
 
     `flights` are a folder of logs, a frame of vehicles, or frames and logs by name. `splits` is a file that says which
     of them set the thresholds and which are judged; without it each is judged with thresholds from all others. Without
-    flights they are simulated as `splits` says (default: the shipped ones), which takes minutes. `attacks` are
-    names or families (default: all), `repeats` onsets per attack and flight; `search` finds the smallest magnitude that
-    is found; `river` adds what online models find. `config` is a TOML file.
+    flights they are simulated as `splits` says (default: the shipped ones), which takes minutes. `attacks` are names or
+    families (default: all) of `catalog`, a file in the document's form (default: the shipped one), `repeats` onsets per
+    attack and flight; `search` finds the smallest magnitude that is found; `river` adds what online models find.
+    `config` is a TOML file.
 
-    The leakage check runs first, and a leak ends it. A flight that is too short for an attack is left out, and named in the result's `notes`. Raises AttackError for an
-    unknown attack, ProtocolError where the result would not mean anything, ImportError for
-    `river` without its extra.
+    The leakage check runs first, and a leak ends it. A flight that is too short for an attack is left out, and named in
+    the result's `notes`. Raises AttackError for an unknown attack, ProtocolError where the result would not mean
+    anything, ImportError for `river` without its extra.
     """
     if river and (problem := missing_extra("river=True", "river", "river")):
         raise ImportError(problem)
-    chosen = _chosen(attacks)
+    known = catalogue().attacks if catalog is None else read_document(Path(catalog))
+    chosen = _chosen(attacks, known)
     material = gather(flights, None if splits is None else Path(splits), chosen)
     leaks = before_evaluation(list(material.flights.values()), material.splits, features)
     if len(leaks):
@@ -75,20 +80,21 @@ def protocol(
         more = river_study(material, profiles[profile], chosen, strict=strict, through=_meter(hidden=quiet))
         result = msgspec.structs.replace(result, river=more)
     result.settings["flights"] = material.source
+    result.settings["splits"] = splits_document(material)
+    result.settings["catalog"] = as_document(chosen)
     result.settings["leakage"] = {check: len(found) for check, found in leaks.checks.items()}
     result.settings["refused_features"] = banned(_names(), features)
     return result
 
 
-def _chosen(words: Sequence[str] | None) -> list[Attack]:
+def _chosen(words: Sequence[str] | None, known: Sequence[Attack]) -> list[Attack]:
     """The attacks named, by name or family; all of them without a word."""
-    known = catalogue()
     if words is None:
-        return known.attacks
+        return list(known)
     chosen: list[Attack] = []
     for word in words:
-        family = [attack for attack in known.attacks if attack.family == word]
-        chosen += family or [known.find(word)]
+        family = [attack for attack in known if attack.family == word]
+        chosen += family or [find(known, word)]
     return list(dict.fromkeys(chosen))
 
 

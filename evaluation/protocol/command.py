@@ -10,11 +10,10 @@ import argparse
 import importlib.util
 from pathlib import Path
 
-import msgspec
-
 from watchkeeper.config.loader import ENV_FILE
 from watchkeeper.evaluation.attacks.catalogue import AttackError
 from watchkeeper.evaluation.protocol.api import CONFIGS, protocol
+from watchkeeper.evaluation.protocol.artifacts import CATALOG, METRICS, SPLITS, write, write_all
 from watchkeeper.evaluation.protocol.report.text import markdown, terminal
 from watchkeeper.evaluation.protocol.run import ProtocolError
 from watchkeeper.evaluation.protocol.study import Result
@@ -29,6 +28,8 @@ EXAMPLES = """\
 examples:
   watchkeeper evaluate protocol                                     simulated flights, minutes
   watchkeeper evaluate protocol --flights recordings/flights --report results/report
+  watchkeeper evaluate protocol --flights recordings/ --splits configs/splits.json      train, val and test by flight
+  watchkeeper evaluate protocol --out study                         study/configs, study/attacks and study/results
   watchkeeper evaluate protocol --attacks gps_bias,gps_drift --repeats 1 --no-search     a quick look
   watchkeeper evaluate protocol --profile high-sensitivity --out results/sensitive.json
 
@@ -46,6 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--splits", type=Path, metavar="FILE", help="JSON: which flights set thresholds and which are judged"
     )
+    parser.add_argument("--catalog", type=Path, metavar="FILE", help="JSON: the attacks, in the document's form (ours)")
     parser.add_argument("--attacks", metavar="NAMES", help="only these attacks or families, with commas")
     parser.add_argument("--repeats", type=_count, default=3, metavar="N", help="onsets per attack and flight (3)")
     parser.add_argument("--features", choices=sorted(FEATURES), default="strict", help="ahrs lets attitude columns in")
@@ -53,7 +55,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--no-search", action="store_true", help="skip the minimum detectable magnitudes")
     parser.add_argument("--river", action="store_true", help="also what river's online models add (extra `river`)")
     parser.add_argument("-c", "--config", metavar="FILE", type=Path, help=f"TOML file (default: {ENV_FILE}, or none)")
-    parser.add_argument("--out", type=Path, metavar="FILE", default=Path("results/metrics.json"), help="all figures")
+    parser.add_argument(
+        "--out", type=Path, metavar="FILE.json|DIR", default=METRICS,
+        help=f"all figures ({METRICS}); a folder gets {SPLITS}, {CATALOG} and {METRICS}",
+    )  # fmt: skip
     parser.add_argument("--report", type=Path, metavar="DIR", help="report.html with plots (extra `plots`)")
     parser.add_argument("--into", type=Path, metavar="PAGE.md", help=f"put the tables between {BEGIN} and {END} there")
     parser.add_argument("--quiet", action="store_true", help="no progress bar")
@@ -71,15 +76,17 @@ def main(args: argparse.Namespace) -> int:
     try:
         result = protocol(
             args.flights, splits=args.splits, attacks=args.attacks.split(",") if args.attacks else None,
-            repeats=args.repeats, features=args.features, profile=args.profile, search=not args.no_search,
-            river=args.river, config=args.config, quiet=args.quiet,
+            catalog=args.catalog, repeats=args.repeats, features=args.features, profile=args.profile,
+            search=not args.no_search, river=args.river, config=args.config, quiet=args.quiet,
         )  # fmt: skip
     except (AttackError, ProtocolError) as error:
         return fail(str(error))
-    args.out.parent.mkdir(parents=True, exist_ok=True)
-    args.out.write_bytes(msgspec.json.format(msgspec.json.encode(result), indent=1) + b"\n")
+    alone = args.out.suffix.lower() == ".json" and not args.out.is_dir()
+    written = [write(result, args.out)] if alone else write_all(result, args.out)
     print(terminal(result))
-    print(f"\nall figures: {args.out}")
+    print(f"\nall figures: {written[-1]}")
+    if not alone:
+        print(f"splits: {written[0]}\nattacks: {written[1]}")
     if args.report:
         _report(result, args.report)
     if args.into:

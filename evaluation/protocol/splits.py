@@ -94,10 +94,14 @@ class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     validation: list[str] | None = None
     test: list[str] | None = None
     shift: list[str] | None = None
+    folds: list[dict[str, list[str]]] = []
+    """Written where each flight was left out in turn (artifacts.py)."""
 
     def read(self) -> Splits:
         """What it says. Raises ValueError where it is of neither form, or of both."""
         named = {name: ids for name in (*SPLITS, *ALSO) if (ids := getattr(self, name)) is not None}
+        if self.folds:
+            raise ValueError("flights that were left out in turn have no splits: evaluate them without this file")
         if (self.splits is None) == (not named):
             raise ValueError('expected either "splits", or "train", "val" and "test" with lists of flights')
         given = named if self.splits is None else self.splits
@@ -138,6 +142,17 @@ class Material:
         """The flights that are judged in some group, in order."""
         ids = {flight for folds in self.groups.values() for fold in folds for flight in fold.test}
         return [flight for name, flight in self.flights.items() if name in ids]
+
+
+def as_document(material: Material) -> dict[str, Any]:
+    """The splits in the document's form, ready for JSON; with the recipes of simulated flights."""
+    if material.splits is None:
+        return {"folds": [{"val": [*fold.calibrate], "test": [*fold.test]} for fold in material.groups[MIXED]]}
+    names = {known: name for name, known in ALSO.items()}
+    found: dict[str, Any] = {names.get(name, name): ids for name, ids in material.splits.splits.items()}
+    if material.splits.flights:
+        found["flights"] = msgspec.to_builtins(material.splits.flights)
+    return found
 
 
 def read_splits(path: Path | None = None) -> Splits:

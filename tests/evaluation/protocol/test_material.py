@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -10,10 +12,14 @@ import pytest
 from autopilot_logs import WRITERS
 
 from watchkeeper.daemon.cli import main as watchkeeper
+from watchkeeper.evaluation.attacks.catalogue import inject
+from watchkeeper.evaluation.attacks.document import as_document, read_document
 from watchkeeper.evaluation.attacks.flight import Flight, read_flights
 from watchkeeper.evaluation.attacks.scene import FORCE, RATE, VELOCITY
 from watchkeeper.evaluation.protocol.material import gather
 from watchkeeper.evaluation.protocol.splits import Recipe, read_splits, simulated
+
+from where import ROOT
 
 
 def protocol(*words: object) -> int:
@@ -162,6 +168,77 @@ def test_names_of_the_shipped_flights_in_the_form_of_the_document_are_flown(tmp_
     path.write_text(json.dumps({"train": ["quad-t1"], "val": ["quad-v1"], "test": ["mine"]}))
     assert protocol("--splits", path) == 1
     assert "no recipe for 'mine': give the recordings (--flights)" in capfd.readouterr().err
+
+
+# -- what is left behind ---------------------------------------------------------------------------------------------
+
+
+def test_the_paths_of_the_document_are_written_and_read_again(folder, tmp_path, capfd):
+    splits = tmp_path / "mine.json"
+    splits.write_text(json.dumps({"train": ["quad-a.2026"], "val": ["quad-b.2026"], "test": ["wing-c.2026"]}))
+    assert protocol("--flights", folder, "--splits", splits, "--out", tmp_path / "one") == 0
+    first, second = tmp_path / "one", tmp_path / "two"
+    assert json.loads((first / "configs/splits.json").read_text()) == json.loads(splits.read_text())
+    attacks = json.loads((first / "attacks/catalog.json").read_text())
+    assert attacks["gps_bias_100m"] == {
+        "parameters": {"family": "gps_bias", "magnitude": 100.0, "unit": "m"},
+        "injection_time": "random",
+        "duration": 30.0,
+        "seed": 1,
+    }
+    again = ("--splits", first / "configs/splits.json", "--catalog", first / "attacks/catalog.json")
+    assert protocol("--flights", folder, *again, "--out", second) == 0
+    results = [json.loads((path / "results/metrics.json").read_text()) for path in (first, second)]
+    for result in results:
+        del result["settings"]["flights"]  # names the file of splits
+    assert results[0] == results[1]
+    assert watchkeeper(["evaluate", "leakage", "--splits", str(first / "configs/splits.json")]) == 0
+
+
+def test_flights_left_out_in_turn_have_no_splits_to_read_again(folder, tmp_path, capfd):
+    assert protocol("--flights", folder, "--out", tmp_path) == 0
+    path = tmp_path / "configs" / "splits.json"
+    folds = json.loads(path.read_text())["folds"]
+    assert [fold["test"] for fold in folds] == [["quad-a.2026"], ["quad-b.2026"], ["wing-c.2026"]]
+    assert protocol("--flights", folder, "--splits", path) == 1
+    assert "left out in turn" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("entry", "problem"),
+    [
+        ({"parameters": {"family": "gps_bais"}, "seed": 1}, "mine: no family 'gps_bais'; did you mean 'gps_bias'?"),
+        ({"parameters": {"family": "gps_bias"}}, "missing required field `seed`"),
+        ({"parameters": {"family": "gps_bias"}, "seed": 1, "injection_time": "fixed"}, "onset_s go together"),
+        ({"parameters": {"family": "gps_bias"}, "seed": 1, "duration": -3}, "Expected `float` >= 1.0"),
+    ],
+)
+def test_a_catalogue_that_cannot_be_used_is_refused(tmp_path, capfd, entry, problem):
+    path = tmp_path / "catalog.json"
+    path.write_text(json.dumps({"mine": entry}))
+    assert watchkeeper(["evaluate", "protocol", "--catalog", str(path)]) == 1
+    said = capfd.readouterr().err
+    assert "catalog.json: " in said
+    assert problem in said
+
+
+def test_an_attack_of_a_fixed_time_begins_then(flights, tmp_path):
+    path = tmp_path / "catalog.json"
+    parameters = {"family": "gps_bias", "magnitude": 20.0, "onset_s": 70.0}
+    path.write_text(json.dumps({"mine": {"parameters": parameters, "injection_time": "fixed", "seed": 3}}))
+    (attack,) = read_document(path)
+    made = inject(attack, flights[0], repeat=2)
+    assert (made.t_start, made.t_end) == (flights[0].start + 70.0, flights[0].start + 100.0)
+    assert as_document([attack])["mine"]["injection_time"] == "fixed"
+
+
+def test_the_script_of_the_document_is_make_reproduce():
+    said = subprocess.run(
+        [ROOT / "run_hybrid_eval.sh", "--repeats", "2"], env={**os.environ, "MAKEFLAGS": "-n"},
+        capture_output=True, text=True, check=True,
+    ).stdout  # fmt: skip
+    assert "evaluate leakage\n" in said
+    assert "evaluate protocol --out . --report results/report --repeats 2\n" in said
 
 
 # -- leaks -----------------------------------------------------------------------------------------------------------
