@@ -1,10 +1,11 @@
-"""Feature leakage: columns that give the answer away, by their name or by how they go with the label."""
+"""Feature leakage: columns that give the answer away, by their name or by how they go with the label or each other."""
 
 from __future__ import annotations
 
 import csv
 from array import array
 from dataclasses import dataclass
+from itertools import combinations
 from os import PathLike
 from pathlib import Path
 
@@ -34,6 +35,31 @@ class Feature:
 
 def correlations(data: object, label: str | None) -> tuple[str, list[Feature]]:
     """The label's name, and all features, the most telling first; of a file or a frame."""
+    chosen, truth, columns = _columns(data, label)
+    features = [Feature(name, _correlation(column, truth)) for name, column in columns.items()]
+    return chosen, sorted(features, key=lambda feature: -abs(feature.correlation))
+
+
+def feature_leaks(data: object, limit: float, label: str | None, profile: str) -> list[str]:
+    """What a feature table gives away, one line each."""
+    chosen, truth, columns = _columns(data, label)
+    features = {name: _correlation(column, truth) for name, column in columns.items()}
+    found = [f"column {name!r} is banned by its name" for name in banned(features, profile)]
+    found += [
+        f"column {name!r} goes with {chosen!r} (correlation {features[name]:+.3f}, limit {limit:g})"
+        for name in sorted(features, key=lambda name: -abs(features[name]))
+        if abs(features[name]) > limit
+    ]
+    for (a, one), (b, other) in combinations(columns.items(), 2):
+        if abs(both := _correlation(one, other)) > limit:
+            found.append(
+                f"columns {a!r} and {b!r} go together (correlation {both:+.3f}, limit {limit:g}): one is a copy"
+            )
+    return found
+
+
+def _columns(data: object, label: str | None) -> tuple[str, F8, dict[str, F8]]:
+    """The label's name and values, and the features by name."""
     path = Path(data) if isinstance(data, (str, PathLike)) else None
     names, values = _read(path) if path else _read_frame(data)
     path = path or FRAME
@@ -44,24 +70,8 @@ def correlations(data: object, label: str | None) -> tuple[str, list[Feature]]:
     truth = values[names.index(chosen)]
     if np.unique(truth[np.isfinite(truth)]).size < 2:
         raise LogError(path, f"column {chosen!r} has one value only: there is nothing to tell apart")
-    features = [
-        Feature(name, _correlation(column, truth))
-        for name, column in zip(names, values, strict=True)
-        if name != chosen and name.lower() not in BOOKKEEPING
-    ]
-    return chosen, sorted(features, key=lambda feature: -abs(feature.correlation))
-
-
-def feature_leaks(data: object, limit: float, label: str | None, profile: str) -> list[str]:
-    """What a feature table gives away, one line each."""
-    chosen, features = correlations(data, label)
-    found = [f"column {name!r} is banned by its name" for name in banned((f.name for f in features), profile)]
-    found += [
-        f"column {f.name!r} goes with {chosen!r} (correlation {f.correlation:+.3f}, limit {limit:g})"
-        for f in features
-        if abs(f.correlation) > limit
-    ]
-    return found
+    columns = zip(names, values, strict=True)
+    return chosen, truth, {n: v for n, v in columns if n != chosen and n.lower() not in BOOKKEEPING}
 
 
 def _correlation(column: F8, truth: F8) -> float:
