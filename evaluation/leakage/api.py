@@ -1,6 +1,6 @@
 """`watchkeeper.evaluate.leakage`: does anything in an evaluation know what it must not know?
 
-Three checks, each by itself or all together: splits (flights.py), features (features.py) and code (code.py). command.py
+Three checks, each by itself or all together: splits (flights.py), features (features.py) and code (code/). command.py
 is the same from a terminal.
 """
 
@@ -15,7 +15,8 @@ from typing import Any, TypeAlias
 from narwhals.typing import IntoDataFrame
 
 from watchkeeper.evaluation.attacks.flight import Flight, FlightData, flights_in
-from watchkeeper.evaluation.leakage.code import code_leaks
+from watchkeeper.evaluation.leakage.code.check import check_code
+from watchkeeper.evaluation.leakage.code.judge import NOT_FOLLOWED
 from watchkeeper.evaluation.leakage.features import feature_leaks
 from watchkeeper.evaluation.leakage.flights import split_leaks, turn_leaks
 from watchkeeper.evaluation.protocol.splits import Splits, check_recipes, read_splits, simulated
@@ -31,18 +32,21 @@ class Leaks:
     """What was found: check to leaks, one line each. A check that was not made is not in it."""
 
     checks: dict[str, list[str]]
+    not_followed: tuple[str, ...] = ()
+    """Lines of code about which nothing can be said: no leaks, and no proof that there is none."""
 
     def __len__(self) -> int:
         return sum(map(len, self.checks.values()))
 
     def to_frame(self, backend: Backend | None = None) -> Any:
         """One row per leak: which check found it, and what it is."""
-        rows = [{"check": check, "leak": leak} for check, leaks in self.checks.items() for leak in leaks]
+        found = {**self.checks, NOT_FOLLOWED: self.not_followed}
+        rows = [{"check": check, "leak": leak} for check, leaks in found.items() for leak in leaks]
         return rows_frame(rows, {"check": TEXT, "leak": TEXT}, backend)
 
     def to_dict(self) -> dict[str, list[str]]:
-        """Check to leaks."""
-        return self.checks
+        """Check to leaks, and what could not be followed, if there is any."""
+        return {**self.checks, NOT_FOLLOWED: [*self.not_followed]} if self.not_followed else self.checks
 
 
 def leakage(
@@ -74,7 +78,9 @@ def leakage(
         checks[FEATURES] = feature_leaks(data, correlation_threshold, label, features)
     if code is not None or everything:
         paths = [Path(path) for path in code or ()] or _own_code()
-        checks[CODE] = [str(leak) for leak in code_leaks(paths, features)]
+        read = check_code(paths, features)
+        checks[CODE] = [str(leak) for leak in read.leaks]
+        return Leaks(checks, tuple(map(str, read.not_followed)))
     return Leaks(checks)
 
 
@@ -84,7 +90,8 @@ def before_evaluation(flights: Sequence[Flight], splits: Splits | None, features
     Without `splits` flights are left out in turn.
     """
     found = turn_leaks(flights) if splits is None else split_leaks(splits, flights)
-    return Leaks({SPLITS: found, CODE: [str(leak) for leak in code_leaks(_own_code(), features)]})
+    read = check_code(_own_code(), features)
+    return Leaks({SPLITS: found, CODE: [str(leak) for leak in read.leaks]}, tuple(map(str, read.not_followed)))
 
 
 def _own_code() -> list[Path]:

@@ -49,6 +49,10 @@ def main(args: argparse.Namespace) -> int:
     )  # fmt: skip
     for check, leaks in found.checks.items():
         _say(check, leaks)
+    if found.not_followed:
+        print(f"not followed: {len(found.not_followed)} lines that this check cannot judge; read them yourself")
+        for line in found.not_followed:
+            print(f"  {line}")
     return 1 if len(found) else 0
 
 

@@ -77,8 +77,8 @@ def _check(splits: Splits, path: Path | None) -> None:
 def _fixed(splits: Splits, flights: dict[str, Flight]) -> Material:
     of = splits.splits
     groups = {MIXED: [Fold(tuple(of["validation"]), tuple(of["test"]))]}
-    for name, own in of.items():
-        if name in ("validation", "test") and not own:
+    for name in ("validation", "test"):
+        if not of[name]:
             raise ProtocolError(f"no flight of the split {name!r} is long enough for an attack")
     for airframe in sorted({airframe_of(name) for name in of["test"]}):
         own = [tuple(f for f in of[name] if airframe_of(f) == airframe) for name in ("validation", "test")]

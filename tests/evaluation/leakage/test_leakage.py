@@ -13,7 +13,7 @@ import pytest
 from watchkeeper.daemon.cli import main as watchkeeper
 from watchkeeper.evaluation.attacks.flight import Flight, Stream
 from watchkeeper.evaluation.leakage.api import OWN_CODE
-from watchkeeper.evaluation.leakage.code import code_leaks
+from watchkeeper.evaluation.leakage.code.check import code_leaks
 from watchkeeper.evaluation.leakage.features import correlations
 from watchkeeper.evaluation.leakage.flights import split_leaks
 from watchkeeper.evaluation.protocol.splits import Recipe, Splits, read_splits, simulated
