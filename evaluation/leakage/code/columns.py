@@ -19,6 +19,8 @@ from watchkeeper.evaluation.shared.features import banned, is_truth
 
 Finding = tuple[int, str, str]
 _LOOKUPS = frozenset(("col", "get", "column", "filter", "select"))
+# In the condition of a comprehension: the columns that begin so.
+_PREFIXES = frozenset(("startswith", "endswith"))
 _LISTS = frozenset(
     ("usecols", "columns", "cols", "features", "feature_cols", "feature_columns", "items", "like", "regex")
 )
@@ -54,7 +56,8 @@ def _text(node: ast.AST) -> str | None:
     """A text as far as it is known: what is put in at run time is an x."""
     match node:
         case ast.Constant(value=str(text)):
-            return text
+            # a pattern, too
+            return text.strip("^$.*()") or text
         case ast.JoinedStr():
             return "".join(_text(part) or "x" for part in node.values)
         case ast.BinOp(op=ast.Add()):
@@ -79,6 +82,8 @@ def _is_used(node: ast.AST, name: str, parents: dict[ast.AST, ast.AST], every_lo
     if isinstance(up, ast.keyword):
         return up.arg in _LISTS and not _unused(up, parents) and not (truth and listed is None)
     if isinstance(up, ast.Call):
+        if _called(up) in _PREFIXES:
+            return isinstance(parents.get(up), ast.comprehension) and not truth
         return _called(up) in _LOOKUPS and not truth
     if isinstance(up, ast.Assign | ast.AnnAssign) and listed is not None:
         return bool(_target_words(up) & _FEATURES) and not _unused(up, parents)

@@ -60,6 +60,8 @@ class Expressions(ABC):
                 left, right = self.value(node.left, env), self.value(node.right, env)
                 if isinstance(node.op, ast.Sub) and left.is_set:
                     return left
+                if isinstance(node.op, ast.Sub | ast.Div | ast.Mult):
+                    self.say(node, judge.scaling(left, right))
                 return replace(merged((left, right)), is_set=left.is_set and right.is_set)
             case ast.UnaryOp(op=ast.Not() | ast.Invert()):
                 return replace(self.value(node.operand, env), select=NONE)

@@ -67,6 +67,8 @@ def call(name: str, node: ast.Call, on: Value, given: Sequence[Value], named: di
             yield "fit-on-test", f"{name}() sees {_words(bad)} data"
     if name in ROW_SPLITS or name == "sample":
         yield from _split(name, node, on, given, named)
+    elif _shuffles(name, node) and merged([*given, on]).data != {TRAIN}:
+        yield NOT_FOLLOWED, f"{name}(shuffle=True): of which split are these rows?"
     injects = name in INJECTS or _INJECTING & set(said)
     if injects and (bad := merged([*given, *named.values(), on]).data & {TRAIN, VALIDATION}):
         yield "attack-in-training", f"{name}() is given {_words(bad)} data"
@@ -122,10 +124,22 @@ def comparison(left: Value, right: Value) -> Iterator[Verdict]:
             yield "threshold-on-test", f"scores are held against a level of {_words(bad)} data"
 
 
+def scaling(left: Value, right: Value) -> Iterator[Verdict]:
+    """Training data brought to scale by hand, with a mean or a deviation of what it must not know."""
+    for rows, number in ((left, right), (right, left)):
+        if rows.data & {TRAIN} and not number.data and (bad := number.level & HELD_OUT):
+            yield "fit-on-test", f"training data is scaled with a level of {_words(bad)} data"
+
+
 def assignment(target: str, roles: frozenset[str], value: Value) -> Iterator[Verdict]:
     """A split gets rows."""
     if roles and value.shuffled and not FLIGHTS & set(words(target)):
         yield "sample-split", f"{target} is a random choice of rows, not of flights"
+
+
+def _shuffles(name: str, node: ast.Call) -> bool:
+    asked = any(k.arg == "shuffle" and getattr(k.value, "value", None) is True for k in node.keywords)
+    return asked and name not in FITS and "Group" not in name
 
 
 def _constant(node: ast.Call) -> bool:

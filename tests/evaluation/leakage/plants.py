@@ -393,3 +393,36 @@ plant(
         return threshold
     """,
 )  # fmt: skip
+plant(
+    "training data brought to scale by hand, with all data", "fit-on-test",
+    """
+    data = pd.concat([train, test])
+    mean, deviation = data.mean(), data.std()
+    train = (train - mean) / deviation
+    """,
+    """
+    mean, deviation = train.mean(), train.std()
+    train, test = (train - mean) / deviation, (test - mean) / deviation
+    """,
+)  # fmt: skip
+plant(
+    "columns by a banned prefix", "banned-feature",
+    """
+    columns = [c for c in df.columns if c.startswith("ekf_")]
+    more = df.filter(regex="^fused_")
+    """,
+    """
+    columns = [c for c in df.columns if not c.startswith("ekf_")]
+    more = df.filter(regex="^gps_")
+    """,
+)  # fmt: skip
+plant(
+    "a loader that shuffles rows of unknown flights", "not followed",
+    "loader = DataLoader(everything, batch_size=64, shuffle=True)\n",
+    "loader = DataLoader(train_rows, batch_size=64, shuffle=True)\n",
+)  # fmt: skip
+plant(
+    "a scaler over rows of which some come from elsewhere", "not followed",
+    "scaler = StandardScaler().fit(np.vstack((x_train, x_more)))\n",
+    "scaler = StandardScaler().fit(np.vstack((x_train, more_train)))\n",
+)  # fmt: skip
