@@ -68,6 +68,7 @@ bench-check: $(VENV)/ready ## ratios beside the peers, compared with those of th
 reproduce: $(VENV)/ready ## GPS/IMU evaluation from nothing to results/report: make reproduce ARGS="--flights DIR"
 	$(BIN)/watchkeeper evaluate leakage
 	$(BIN)/watchkeeper evaluate protocol --out . --report results/report $(ARGS)
+	$(BIN)/watchkeeper evaluate lasting --out results/lasting.json
 
 # Real ADS-B recordings, by way of the `traffic` package (MIT), which carries them as samples.
 data: data/adsb/ready ## real recordings to replay, below data/adsb

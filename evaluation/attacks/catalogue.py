@@ -41,6 +41,8 @@ class Onset(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """At least this much flight after the end."""
     min_speed_mps: float
     """Mean speed over the window; a flight that is never as fast has its onsets anywhere."""
+    lasting_s: float
+    """An attack until the end of the flight has at least this much of it, where the flight is long enough."""
 
 
 class Family(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -141,12 +143,18 @@ class Injection:
         )
 
 
-def inject(attack: Attack, flight: Flight, *, repeat: int = 0, onset_s: float | None = None) -> Injection:
-    """Put an attack into a flight; `onset_s` (since the flight's start) instead of the attack's own onset."""
+def inject(
+    attack: Attack, flight: Flight, *, repeat: int = 0, onset_s: float | None = None, until_end: bool = False
+) -> Injection:
+    """Put an attack into a flight; `onset_s` (since the flight's start) instead of the attack's own onset.
+
+    With `until_end` it does not end before the flight does.
+    """
     rng = _dice(attack, flight, repeat)
     at_s = attack.onset_s if onset_s is None else onset_s
-    t_start = _onset(attack, flight, rng) if at_s is None else flight.start + at_s
-    t_end = t_start + attack.duration_s
+    least_s = _lasting_s(attack, flight) if until_end else attack.duration_s
+    t_start = _onset(attack, flight, rng, least_s) if at_s is None else flight.start + at_s
+    t_end = float(np.nextafter(flight.end, np.inf)) if until_end else t_start + attack.duration_s
     gps_rows, imu_rows = flight.gps.between(t_start, t_end), flight.imu.between(t_start, t_end)
     gps_t, imu_t = flight.gps.t[gps_rows].copy(), flight.imu.t[imu_rows]
     if not len(gps_t) or not len(imu_t):
@@ -160,8 +168,21 @@ def inject(attack: Attack, flight: Flight, *, repeat: int = 0, onset_s: float | 
     EFFECTS[attack.family](scene, attack.magnitude)
     return Injection(
         attack, flight, t_start, t_end, gps_rows, imu_rows,
-        Stream(scene.gps_t, scene.gps), Stream(imu_t, scene.imu), scene.gps_lost, scene.imu_lost,
+        Stream(scene.gps_t, scene.gps), Stream(imu_t, _shared(flight.imu.data[:, imu_rows], scene.imu)),
+        scene.gps_lost, scene.imu_lost,
     )  # fmt: skip
+
+
+def _shared(clean: F8, window: F8) -> F8:
+    """The clean samples themselves where nothing was changed: minutes of an IMU are megabytes."""
+    return clean if np.array_equal(clean, window, equal_nan=True) else window
+
+
+def _lasting_s(attack: Attack, flight: Flight) -> float:
+    rule = catalogue().onset
+    # a short flight gives three quarters of what it has, so that there is a choice of onsets
+    room_s = 0.75 * (flight.end - flight.start - rule.earliest_s - rule.tail_s)
+    return max(attack.duration_s, min(rule.lasting_s, room_s))
 
 
 def _dice(attack: Attack, flight: Flight, repeat: int) -> np.random.Generator:
@@ -172,19 +193,18 @@ def _dice(attack: Attack, flight: Flight, repeat: int) -> np.random.Generator:
 
 def check_room(attack: Attack, flight: Flight) -> None:
     """Raise AttackError where the attack has no room in the flight."""
-    _onsets(attack, flight)
+    _onsets(attack, flight, attack.duration_s)
 
 
-def _onset(attack: Attack, flight: Flight, rng: np.random.Generator) -> float:
+def _onset(attack: Attack, flight: Flight, rng: np.random.Generator, seconds: float) -> float:
     # between two fixes, not on one: the first attacked fix comes a random part of an interval after the onset
-    choice = _onsets(attack, flight)
+    choice = _onsets(attack, flight, seconds)
     return float(rng.choice(choice) - rng.uniform(0.0, float(np.median(np.diff(flight.gps.t)))))
 
 
-def _onsets(attack: Attack, flight: Flight) -> F8:
-    """The fixes at which it may begin."""
-    rule = catalogue().onset
-    fixes, seconds = flight.gps.t, attack.duration_s
+def _onsets(attack: Attack, flight: Flight, seconds: float) -> F8:
+    """The fixes at which it may begin and last for so long."""
+    rule, fixes = catalogue().onset, flight.gps.t
     low, high = flight.start + rule.earliest_s, flight.end - rule.tail_s - seconds
     if attack.onset_s is not None:
         low = flight.start + attack.onset_s

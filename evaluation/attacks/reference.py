@@ -19,7 +19,8 @@ What `watchkeeper evaluate protocol` does to held-out flights, and `watchkeeper 
 after the first sample, early enough to leave {tail} s after it, and while the vehicle moves (mean speed over the window
 {speed} m/s or more; a vehicle that never does is attacked anywhere). Onset and directions come from dice that depend on
 family, seed, flight id and repeat: the same again on any machine, and the same moment and direction for every magnitude
-of a family. Nothing but the samples in the window changes. Horizontal directions are random; accelerometer and gyro
+of a family. Every attack is also run until the flight ends, with an onset that leaves {lasting} s where the flight is
+long enough. Nothing but the samples in the window changes. Horizontal directions are random; accelerometer and gyro
 biases point any way in the body.
 
 | family | sensor | what happens | magnitudes | seed |
@@ -45,6 +46,7 @@ def reference(known: Catalogue) -> str:
     page = _INTRO.format(
         attacks=len(known.attacks), families=len(known.families), duration=" or ".join(f"{d:g}" for d in durations),
         earliest=f"{onset.earliest_s:g}", tail=f"{onset.tail_s:g}", speed=f"{onset.min_speed_mps:g}",
+        lasting=f"{onset.lasting_s:g}",
     )  # fmt: skip
     rows = []
     for name, family in known.families.items():

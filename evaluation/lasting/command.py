@@ -6,6 +6,7 @@ api.py does the work; this file reads the arguments and writes the result down. 
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -43,6 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def main(args: argparse.Namespace) -> int:
     """Evaluate; the exit code."""
     flights = read_flights(args.flights) if args.flights else _simulated()
+    print(f"evaluating: biases of minutes in {len(flights)} flights", file=sys.stderr, flush=True)
     result = lasting(flights, load(args.config), repeats=args.repeats)
     if args.out:
         write_json(args.out, msgspec.to_builtins(result))

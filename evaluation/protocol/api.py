@@ -5,7 +5,8 @@ Reads or simulates the flights and has them studied (study.py). command.py is th
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import sys
+from collections.abc import Callable, Iterator, Sequence
 from os import PathLike
 from pathlib import Path
 
@@ -42,6 +43,7 @@ def protocol(
     features: str = "strict",
     profile: str = "balanced",
     search: bool = True,
+    lasting: bool = True,
     river: bool = False,
     config: str | PathLike[str] | None = None,
     quiet: bool = True,
@@ -52,8 +54,8 @@ def protocol(
     of them set the thresholds and which are judged; without it each is judged with thresholds from all others. Without
     flights they are simulated as `splits` says (default: the shipped ones), which takes minutes. `attacks` are names or
     families (default: all) of `catalog`, a file in the document's form (default: the shipped one), `repeats` onsets per
-    attack and flight; `search` finds the smallest magnitude that is found; `river` adds what online models find.
-    `config` is a TOML file.
+    attack and flight; `search` finds the smallest magnitude that is found; `lasting` runs every attack until the end of
+    the flight as well; `river` adds what online models find. `config` is a TOML file.
 
     The leakage check runs first, and a leak ends it. A flight that is too short for an attack is left out, and named in
     the result's `notes`. Raises AttackError for an unknown attack, ProtocolError where the result would not mean
@@ -63,6 +65,8 @@ def protocol(
         raise ImportError(problem)
     known = catalogue().attacks if catalog is None else read_document(Path(catalog))
     chosen = _chosen(attacks, known)
+    say: Callable[[str], None] = (lambda _: None) if quiet else _say
+    say("the flights, and whether they are apart")
     material = gather(flights, None if splits is None else Path(splits), chosen)
     leaks = before_evaluation(list(material.flights.values()), material.splits, features)
     if len(leaks):
@@ -74,9 +78,10 @@ def protocol(
     strict = features == "strict"
     result = study(
         material, profiles, profile, chosen,
-        repeats=repeats, strict=strict, search=search, through=_meter(hidden=quiet),
+        repeats=repeats, strict=strict, search=search, lasting=lasting, through=_meter(hidden=quiet), say=say,
     )  # fmt: skip
     if river:
+        say("what online models add")
         more = river_study(material, profiles[profile], chosen, strict=strict, through=_meter(hidden=quiet))
         result = msgspec.structs.replace(result, river=more)
     result.settings["flights"] = material.source
@@ -96,6 +101,11 @@ def _chosen(words: Sequence[str] | None, known: Sequence[Attack]) -> list[Attack
         family = [attack for attack in known if attack.family == word]
         chosen += family or [find(known, word)]
     return list(dict.fromkeys(chosen))
+
+
+def _say(what: str) -> None:
+    """What is done next, for people who wait: never on standard output, which is the result."""
+    print(f"evaluating: {what}", file=sys.stderr, flush=True)
 
 
 def _names() -> list[str]:

@@ -80,13 +80,20 @@ class Plan:
     """Attack, flight and repeat that would not have changed any sample, and are left out."""
 
 
-def plan(flights: Sequence[Flight], attacked: Sequence[Flight], attacks: Sequence[Attack], repeats: int) -> Plan:
+def plan(
+    flights: Sequence[Flight],
+    attacked: Sequence[Flight],
+    attacks: Sequence[Attack],
+    repeats: int,
+    *,
+    until_end: bool = False,
+) -> Plan:
     """The variants: all flights clean, and those named with attacks."""
     variants, numbers, untouched = [Variant(flight) for flight in flights], [0] * len(flights), []
     for flight in attacked:
         for attack in attacks:
             for repeat in range(repeats):
-                made = inject(attack, flight, repeat=repeat)
+                made = inject(attack, flight, repeat=repeat, until_end=until_end)
                 if made.touched:
                     variants.append(Variant(flight, made))
                     numbers.append(repeat)

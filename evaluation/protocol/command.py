@@ -30,7 +30,7 @@ examples:
   watchkeeper evaluate protocol --flights recordings/flights --report results/report
   watchkeeper evaluate protocol --flights recordings/ --splits configs/splits.json      train, val and test by flight
   watchkeeper evaluate protocol --out study                         study/configs, study/attacks and study/results
-  watchkeeper evaluate protocol --attacks gps_bias,gps_drift --repeats 1 --no-search     a quick look
+  watchkeeper evaluate protocol --attacks gps_bias,gps_drift --repeats 1 --no-search --no-lasting   a quick look
   watchkeeper evaluate protocol --profile high-sensitivity --out results/sensitive.json
 
 docs/evaluation/protocol.md defines every figure, docs/evaluation/attacks.md lists the attacks.
@@ -53,6 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--features", choices=sorted(FEATURES), default="strict", help="ahrs lets attitude columns in")
     parser.add_argument("--profile", choices=CONFIGS, default="balanced", help="whose alarms count (balanced)")
     parser.add_argument("--no-search", action="store_true", help="skip the minimum detectable magnitudes")
+    parser.add_argument("--no-lasting", action="store_true", help="skip the attacks until the end of the flight")
     parser.add_argument("--river", action="store_true", help="also what river's online models add (extra `river`)")
     parser.add_argument("-c", "--config", metavar="FILE", type=Path, help=f"TOML file (default: {ENV_FILE}, or none)")
     parser.add_argument(
@@ -61,7 +62,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument("--report", type=Path, metavar="DIR", help="report.html with plots (extra `plots`)")
     parser.add_argument("--into", type=Path, metavar="PAGE.md", help=f"put the tables between {BEGIN} and {END} there")
-    parser.add_argument("--quiet", action="store_true", help="no progress bar")
+    parser.add_argument("--quiet", action="store_true", help="no word of progress on standard error")
 
 
 def main(args: argparse.Namespace) -> int:
@@ -77,7 +78,8 @@ def main(args: argparse.Namespace) -> int:
         result = protocol(
             args.flights, splits=args.splits, attacks=args.attacks.split(",") if args.attacks else None,
             catalog=args.catalog, repeats=args.repeats, features=args.features, profile=args.profile,
-            search=not args.no_search, river=args.river, config=args.config, quiet=args.quiet,
+            search=not args.no_search, lasting=not args.no_lasting,
+            river=args.river, config=args.config, quiet=args.quiet,
         )  # fmt: skip
     except (AttackError, ProtocolError) as error:
         return fail(str(error))

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
@@ -23,6 +23,7 @@ from watchkeeper.evaluation.protocol.river import RiverFigures
 from watchkeeper.evaluation.protocol.run import Through, prove_independent, run
 from watchkeeper.evaluation.protocol.search import Detectable, alarm_recall, smallest
 from watchkeeper.evaluation.protocol.splits import Material
+from watchkeeper.evaluation.protocol.until_end import Lasting, until_end
 from watchkeeper.evaluation.shared.bootstrap import RESAMPLES, SEED
 from watchkeeper.streams.frames.write import COUNT, FLAG, NUMBER, TEXT, Backend, rows_frame
 
@@ -33,6 +34,9 @@ COLUMNS = {
 }  # fmt: skip
 
 
+SHORT, TO_THE_END = "half a minute", "until the end"
+
+
 class Failure(msgspec.Struct, frozen=True):
     """An attack that is not found: recall at 1 % under one half, epoch level."""
 
@@ -41,6 +45,7 @@ class Failure(msgspec.Struct, frozen=True):
     recall_1: float
     event_recall_1: float
     alarm_recall: float
+    lasts: str = SHORT
 
 
 class Result(msgspec.Struct, frozen=True):
@@ -59,6 +64,8 @@ class Result(msgspec.Struct, frozen=True):
     settings: dict[str, Any]
     left_out: list[str]
     """Cases that would not have changed a sample."""
+    lasting: Lasting | None = None
+    """The same attacks until the end of the flight."""
     notes: list[str] = []
     """Flights that are not part of it, and why."""
     river: RiverFigures | None = None
@@ -94,13 +101,20 @@ def study(
     repeats: int = 3,
     strict: bool = True,
     search: bool = True,
+    lasting: bool = True,
     through: Through | None = None,
+    say: Callable[[str], None] = lambda _: None,
 ) -> Result:
-    """Evaluate the detector of this profile; `profiles` are all configurations, for their false alarms."""
+    """Evaluate the detector of this profile; `profiles` are all configurations, for their false alarms.
+
+    `say` hears what is done next.
+    """
     config = profiles[profile]
     n = config.detectors.gps_imu.debounce.n
     chosen = plan(list(material.flights.values()), material.tested, attacks, repeats)
+    say(f"{len(material.flights)} flights, clean and with attacks: {len(chosen.variants):,} runs")
     traces = run(config, chosen.variants, strict=strict, through=through)
+    say("some of them alone: is the score the same?")
     proven = prove_independent(config, chosen.variants, traces, strict=strict)
     ours = judged(OURS, chosen, traces)
     peer = judge_baseline(chosen)
@@ -108,18 +122,29 @@ def study(
         {name: group_figures(name, found, folds, attacks, n) for name, folds in material.groups.items()}
         for found in (ours, peer)
     )
+    say("clean flights in other profiles, and with other sensors")
     clean = {profile: ours.clean} | {
         name: clean_only(material, other, strict=strict) for name, other in profiles.items() if name != profile
     }
+    shifted = shifts(material, ours, config, strict=strict)
+    lasted: Lasting | None = None
+    if lasting:
+        say("attacks until the end of the flight")
+        lasted = until_end(material, ours, config, attacks, strict=strict, through=through)
+    if search:
+        say("the smallest magnitude that is found, family by family")
     recall = alarm_recall(config, material.tested, repeats, strict=strict, through=through)
     tested = [flight.id for flight in material.tested]
     return Result(
-        failures=[failure for figures in groups.values() for failure in _failures(figures)],
+        failures=[
+            *(failure for figures in groups.values() for failure in _failures(figures)),
+            *(msgspec.structs.replace(f, lasts=TO_THE_END) for f in (_failures(lasted.figures) if lasted else ())),
+        ],
         false_alarms=[
             false_alarms(name, profiles[name].detectors.gps_imu.debounce.n, [clean[name][f] for f in tested])
             for name in profiles
         ],
-        shift=shifts(material, ours, config, strict=strict),
+        shift=shifted,
         minimum_detectable=smallest(recall) if search else [],
         noise_floor=[floor(flight) for flight in material.tested],
         groups=groups,
@@ -132,6 +157,7 @@ def study(
         | _remarks(ours)
         | {"run_alone_and_equal": proven, "threshold_from": _threshold_from(material)},
         left_out=[f"{attack} in {flight}, repeat {repeat}" for attack, flight, repeat in chosen.untouched],
+        lasting=lasted,
         notes=list(material.notes),
     )
 

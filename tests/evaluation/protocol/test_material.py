@@ -23,7 +23,7 @@ from where import ROOT
 
 
 def protocol(*words: object) -> int:
-    quick = ("--attacks", "gps_bias_100m,gps_freeze", "--repeats", 1, "--no-search", "--quiet")
+    quick = ("--attacks", "gps_bias_100m,gps_freeze", "--repeats", 1, "--no-search", "--no-lasting", "--quiet")
     return watchkeeper(["evaluate", "protocol", *map(str, (*quick, *words))])
 
 
