@@ -22,6 +22,7 @@ from watchkeeper.evaluation.protocol.material import gather
 from watchkeeper.evaluation.protocol.river import river_study
 from watchkeeper.evaluation.protocol.run import ProtocolError, Through
 from watchkeeper.evaluation.protocol.splits import as_document as splits_document
+from watchkeeper.evaluation.protocol.splits import read_splits
 from watchkeeper.evaluation.protocol.study import Result, study
 from watchkeeper.evaluation.shared.arguments import missing_extra
 from watchkeeper.evaluation.shared.features import banned
@@ -66,6 +67,9 @@ def protocol(
     known = catalogue().attacks if catalog is None else read_document(Path(catalog))
     chosen = _chosen(attacks, known)
     say: Callable[[str], None] = (lambda _: None) if quiet else _say
+    if splits is not None:
+        # what is wrong with the file is said before anything takes long
+        read_splits(Path(splits))
     say("the flights, and whether they are apart")
     material = gather(flights, None if splits is None else Path(splits), chosen)
     leaks = before_evaluation(list(material.flights.values()), material.splits, features)
