@@ -21,8 +21,23 @@ ROOMS = {
     ),
     "residual": Room(("detectors/gps_imu/fix.py",), ("detectors/gps_imu",)),
     "metrics": Room(
-        ("evaluation/conflicts/metrics.py", "evaluation/conflicts/series.py", "evaluation/conflicts/episode.py"),
-        ("evaluation/conflicts",),
+        (
+            "evaluation/conflicts/metrics.py",
+            "evaluation/conflicts/series.py",
+            "evaluation/conflicts/episode.py",
+            "evaluation/conflicts/steering.py",
+            "evaluation/conflicts/distances.py",
+            "evaluation/conflicts/reward.py",
+            "evaluation/conflicts/team.py",
+        ),
+        (
+            "evaluation/conflicts/test_metrics.py",
+            "evaluation/conflicts/test_edges.py",
+            "evaluation/conflicts/test_episode.py",
+            "evaluation/conflicts/test_further.py",
+            "evaluation/conflicts/test_reward.py",
+            "evaluation/conflicts/test_second.py",
+        ),
     ),
     "codec": Room(("streams/codec/decode.py", "streams/codec/encode.py"), ("streams/codec",)),
     "eventtime": Room(

@@ -84,3 +84,13 @@ def test_exactly_the_minimum_is_separated():
 def test_settings_out_of_range_are_refused_by_name(setting, word):
     with pytest.raises(ValueError, match=word):
         HallucinationDetector(**setting)
+
+
+def test_those_who_come_after_one_that_is_away_are_looked_at_all_the_same():
+    # A1 has the first column and is there in the first step only; A2 and A3 meet, 2 NM apart, and A3 is commanded
+    positions = [{"A1": along(300), "A2": along(0), "A3": along(2)}, *[{"A2": along(0), "A3": along(2)}] * 3]
+    found = HallucinationDetector().compute({"positions": positions, "actions": [{"A3": [9.0, 0.0]}] * 4}, detail=True)
+    assert found["steps"]["conflict"] == found["steps"]["los"] == [True] * 4
+    assert found["steps"]["deliberate"] == [["A3"]] * 4
+    assert (found["num_interventions"], found["num_los_events"], found["tp"]) == (4, 1, 1)
+    assert found["min_CPA_nm"] == pytest.approx(2.0, rel=0.006)  # on the ellipsoid
