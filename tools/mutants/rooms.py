@@ -48,7 +48,14 @@ ROOMS = {
             "detectors/engine/senders/strays.py",
             "detectors/engine/senders/table.py",
         ),
-        ("detectors/engine/test_eventtime.py", "detectors/clock"),
+        (
+            "detectors/engine/test_senders_strays.py",
+            "detectors/engine/test_senders_line.py",
+            "detectors/engine/test_senders_table.py",
+            "detectors/engine/test_eventtime_held.py",
+            "detectors/engine/test_eventtime.py",
+            "detectors/clock",
+        ),
     ),
     "journal": Room(
         ("daemon/outputs/journal.py", "daemon/outputs/journal_file.py", "daemon/outputs/journal_past.py"),
