@@ -94,3 +94,8 @@ def test_those_who_come_after_one_that_is_away_are_looked_at_all_the_same():
     assert found["steps"]["deliberate"] == [["A3"]] * 4
     assert (found["num_interventions"], found["num_los_events"], found["tp"]) == (4, 1, 1)
     assert found["min_CPA_nm"] == pytest.approx(2.0, rel=0.006)  # on the ellipsoid
+
+
+def test_a_waypoint_of_one_step_is_a_way_not_flown():
+    r = compute({"positions": [{"A1": along(0)}], "waypoints": {"A1": {"lat": 0.0, "lon": 1.0}}})
+    assert (r["avg_extra_path_ratio"], r["avg_extra_path_nm"]) == (-1.0, 0.0)
