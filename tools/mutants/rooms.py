@@ -59,6 +59,11 @@ ROOMS = {
     ),
     "journal": Room(
         ("daemon/outputs/journal.py", "daemon/outputs/journal_file.py", "daemon/outputs/journal_past.py"),
-        ("daemon/outputs/test_journal.py", "daemon/outputs/test_journal_disk.py"),
+        (
+            "daemon/outputs/test_journal_past.py",
+            "daemon/outputs/test_journal_limits.py",
+            "daemon/outputs/test_journal.py",
+            "daemon/outputs/test_journal_disk.py",
+        ),
     ),
 }
