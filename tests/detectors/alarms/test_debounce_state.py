@@ -201,3 +201,9 @@ def test_evidence_as_severe_as_the_alarm_starts_the_minute_again():
 
 def test_an_alarm_that_is_raised_again_has_the_severity_of_its_own_evidence():
     assert shown([(0.0, 2), (5.0, 2), (6.0, 0), (7.0, 1)], [RAISE, CLEAR, RAISE, STILL]) == [2, 2, 0, 1]
+
+
+def test_epochs_from_before_a_clear_do_not_count_for_the_next_alarm():
+    d = Debouncer(Debounce(n=2, m=4, clear_n=1, min_on_s=0.0), 1)
+    rows = [(1.0, 2.0), (2.0, 2.0), (3.0, 0.0), (4.0, 2.0), (5.0, 2.0)]
+    assert feed(d, 0, rows) == [NOTHING, RAISE, CLEAR, NOTHING, RAISE]
