@@ -21,7 +21,6 @@ from second.episodes import episode
 from second.metrics import metrics
 from second.reward import reward_parts
 
-
 SEEDS, TOGETHER = (20, 2) if config.DISABLE_JIT else (300, 50)
 # What only the first has: another name of the document for one of its own, and what later evaluations build upon.
 ONLY_FIRST = {"min_CPA_nm", "num_collision_events", "flight_hours", "settings"}
