@@ -10,23 +10,10 @@ import pytest
 
 from watchkeeper.detectors.engine.senders.line import contradicts, heard, move, on_line, outvotes, reach_s, shown
 from watchkeeper.detectors.engine.senders.majority import review
-from watchkeeper.detectors.engine.senders.records import Now, Rules, Sender
+from watchkeeper.detectors.engine.senders.records import Sender
 from watchkeeper.detectors.kernels.records import blank
 
-RULES = Rules(tick_s=1.0, lateness_s=1.0, max_jump_s=30.0, tolerance_s=0.5)
-T = 1000.0
-
-
-def made(record: type, **fields: Any) -> Any:
-    """A record with these values."""
-    row = blank(record, 1)[0]
-    for name, value in fields.items():
-        row[name] = value
-    return row
-
-
-def now(**fields: Any) -> Any:
-    return made(Now, **{"t": T, "active": 3, "every_s": 3.0, "usual_s": 2.0, "wait_s": 1.0, **fields})
+from sender_records import RULES, T, made, now
 
 
 def values(row: Any, *names: str) -> list[float]:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 
-from watchkeeper.detectors.engine.senders.records import Now, Rules, Sender
+from watchkeeper.detectors.engine.senders.records import Sender
 from watchkeeper.detectors.engine.senders.strays import (
     blame,
     join_run,
@@ -19,22 +17,8 @@ from watchkeeper.detectors.engine.senders.strays import (
     stray,
     untaken,
 )
-from watchkeeper.detectors.kernels.records import blank
 
-RULES = Rules(tick_s=1.0, lateness_s=1.0, max_jump_s=30.0, tolerance_s=0.5)
-T = 1000.0
-
-
-def made(record: type, **fields: Any) -> Any:
-    """A record with these values."""
-    row = blank(record, 1)[0]
-    for name, value in fields.items():
-        row[name] = value
-    return row
-
-
-def now(**fields: Any) -> Any:
-    return made(Now, **{"t": T, "active": 3, "every_s": 3.0, "usual_s": 2.0, **fields})
+from sender_records import RULES, T, made, now
 
 
 @pytest.mark.parametrize(("n", "sent_t", "is_so"), [(1, 3.5, False), (1, 3.75, True), (0, 9.0, False), (2, 9.0, True)])
