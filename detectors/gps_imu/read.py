@@ -84,7 +84,7 @@ def has_changed(row: Vehicle, work: Work) -> bool:
     same = 0
     for k in range(MEASURED):
         now, before = work.fix[k], row.fix[k]
-        if k in {3, 4}:
+        if 3 <= k <= 4:
             now, before = work.told[k - 3], row.told[k - 3]
         same += now == before or (math.isnan(now) and math.isnan(before))
     return same < MEASURED

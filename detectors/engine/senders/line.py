@@ -104,7 +104,7 @@ def admit(
         now.row_usual = max(now.row, ROW_FADE * now.row_usual)
         now.row = 0
         fresh = x > sender.newest_t
-        on_line(sender, x, lead, int(via[i]), now)
+        on_line(sender, x, lead, np.int64(via[i]), now)
         voter = -1 - via[i] if now.gateways_vote and via[i] >= 0 else who[i] + 1
         news = fresh and contradicts(x, voter, senders, now, rules)
         # someone not yet proven does not pull the time of those who are

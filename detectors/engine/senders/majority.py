@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from watchkeeper.detectors.engine.senders.records import PROVEN, Rules, is_active
 from watchkeeper.detectors.engine.senders.strays import shift
-from watchkeeper.streams.batch import F8
+from watchkeeper.detectors.kernels.order import median, sort_by
+from watchkeeper.streams.batch import F8, I8
 from watchkeeper.streams.kernels import njit
 
 # Senders looked at in a review: a sample of a large fleet has the same median.
@@ -25,6 +26,7 @@ def review(senders: NDArray[Any], high: int, now: Any, rules: Rules) -> None:
     lag = np.empty(lead.size)
     interval = np.empty(lead.size)
     whose = np.empty(lead.size, np.int64)
+    rows = np.empty(lead.size, np.int64)
     step = 1 + high // REVIEWED
     n, active, proven, trailing = 0, 0, 0, 0
     for s in range(high):
@@ -34,16 +36,18 @@ def review(senders: NDArray[Any], high: int, now: Any, rules: Rules) -> None:
             proven += sender.n > PROVEN
             if s % step == 0 and n < lead.size:
                 lead[n], lag[n], interval[n] = sender.lead_s, sender.lag_s, sender.interval_s
-                whose[n] = s
+                whose[n], rows[n] = s, n
                 trailing += sender.last_lead_s < -rules.tolerance_s
                 n += 1
     now.active, now.proven = active, proven
     now.confirmed = active > 1
     now.wait_s = rules.lateness_s
-    now.lead_s = 0.0
+    now.lead_s = now.every_s = 0.0
     if n > 0:
-        now.lead_s = _vote(lead[:n], whose[:n], senders, now)
-    every_s = now.every_s = np.median(interval[:n]) if n > 0 else 0.0
+        sort_by(interval[:n], rows[:n])
+        now.every_s = median(interval[:n])
+        now.lead_s = _vote(lead[:n], whose[:n], rows[:n], senders, now)
+    every_s = now.every_s
     now.reach_s = rules.tolerance_s + (every_s if every_s > 0.0 else USUAL_S) + 2.0 * max(0.0, now.lead_s)
     # where reports are rare, the next one is far ahead
     now.reach_s = min(max(rules.max_jump_s, 2.0 * every_s), max(now.reach_s, 3.0 * rules.tolerance_s))
@@ -54,11 +58,13 @@ def review(senders: NDArray[Any], high: int, now: Any, rules: Rules) -> None:
     if n < 2:
         return
     # one sender alone is not waited for: the largest lag does not count, nor the largest tenth of many
-    lags = np.sort(lag[:n])
-    behind = lags[min(n - 2, int(0.9 * n))]
+    sort_by(lag[:n], rows[:n])
+    behind = lag[min(n - 2, int(0.9 * n))]
     if behind > 0.5 * rules.lateness_s:
         now.wait_s = min(rules.max_jump_s, max(rules.lateness_s, behind + 0.5 * rules.lateness_s))
-    ahead = np.count_nonzero(lead[:n] > now.lead_s + rules.tolerance_s)
+    ahead = 0
+    for i in range(n):
+        ahead += lead[i] > now.lead_s + rules.tolerance_s
     # one late sample is not a habit: most must be known for a while, and not only have been behind at some time
     behind_now = now.lead_s < -rules.tolerance_s and 2 * trailing > n
     if behind_now and ahead <= max(1, n // 4) and 2 * proven > active:
@@ -84,8 +90,11 @@ def _go_back(senders: NDArray[Any], high: int, now: Any, rules: Rules) -> None:
 
 
 @njit(cache=True)
-def _vote(lead: F8, whose: NDArray[np.int64], senders: NDArray[Any], now: Any) -> float:
-    """The median lead, one vote per gateway or vehicle of its own; of two voters the one known for longer decides."""
+def _vote(lead: F8, whose: I8, order: I8, senders: NDArray[Any], now: Any) -> float:
+    """The median lead, one vote per gateway or vehicle of its own; of two voters the one known for longer decides.
+
+    `order` is working memory.
+    """
     n = lead.size
     size = np.zeros(n)
     voters = 0
@@ -105,15 +114,21 @@ def _vote(lead: F8, whose: NDArray[np.int64], senders: NDArray[Any], now: Any) -
     now.gateways_vote = voters >= 3
     if voters < 3:
         # too few gateways to outvote one: every vehicle counts
-        size[:] = 1.0
+        for i in range(n):
+            size[i] = 1.0
     if n == 2:
         first = 0 if senders[whose[0]].since_n < senders[whose[1]].since_n else 1
         return float(lead[first])
-    order = np.argsort(lead)
-    half = 0.5 * np.sum(1.0 / size)
     total = 0.0
-    for i in order:
+    ranked = np.empty(n)
+    for i in range(n):
         total += 1.0 / size[i]
+        ranked[i], order[i] = lead[i], i
+    sort_by(ranked, order)
+    half = 0.5 * total
+    total = 0.0
+    for i in range(n):
+        total += 1.0 / size[order[i]]
         if total > half:
-            return float(lead[i])
-    return float(lead[order[n - 1]])
+            return float(ranked[i])
+    return float(ranked[n - 1])

@@ -81,8 +81,9 @@ def learn(point: F8, on: I4, at: F8, masses: I8, height: int) -> None:
 @njit(cache=True)
 def turn(masses: I8) -> None:
     """A window is full: score by it from now on."""
-    masses[:, SCORING] = masses[:, FILLING]
-    masses[:, FILLING] = 0
+    for node in range(masses.shape[0]):
+        masses[node, SCORING] = masses[node, FILLING]
+        masses[node, FILLING] = 0
 
 
 @njit(cache=True)

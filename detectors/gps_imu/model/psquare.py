@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from watchkeeper.detectors.kernels.order import sort_by
 from watchkeeper.streams.batch import F8
 from watchkeeper.streams.kernels import njit
 
@@ -43,7 +44,7 @@ def update(row: F8, seen: int, value: float) -> None:
     if seen < MARKERS:
         height[seen] = value
         if seen == MARKERS - 1:
-            height.sort()
+            sort_by(height, np.zeros(MARKERS, np.int64))
         return
     if value < height[0]:
         height[0] = value
