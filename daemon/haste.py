@@ -44,6 +44,7 @@ _Library: Any = codegen.JITCodeLibrary
 _Codegen: Any = codegen.JITCPUCodegen
 _Instruction: Any = ir.Inst
 _Record: Any = Record
+_without_number: Any = unliteral
 _ENVIRONMENT = "_ZN08NumbaEnv"
 
 
@@ -94,7 +95,8 @@ def _forget_numbers() -> None:
 
     def get_call_template(self: Any, args: Any, kws: Any) -> Any:
         try:
-            return template_of(self, tuple(map(unliteral, args)), {name: unliteral(arg) for name, arg in kws.items()})
+            named = {name: _without_number(arg) for name, arg in kws.items()}
+            return template_of(self, tuple(map(_without_number, args)), named)
         except TypingError:
             # a kernel that needs the number, as to choose from a tuple
             return template_of(self, args, kws)
@@ -133,7 +135,7 @@ def _list_variables() -> None:
 
 
 def _tell_nobody() -> None:
-    callbacks: list[Any] = ffi.lib._lock._cblist  # type: ignore[attr-defined]
+    callbacks: list[Any] = ffi.lib._lock._cblist
     callbacks.clear()
 
 
@@ -214,7 +216,7 @@ def _defines(module: Any, name: str) -> bool:
 
 def _set_environments(library: Any) -> None:
     """Those of the kernels that are part of this one: they were compiled when there was no code to tell."""
-    look_up: Callable[[str], Any] = environment.lookup_environment  # type: ignore[attr-defined]
+    look_up: Callable[[str], Any] = environment.lookup_environment
     for name in [variable.name for variable in library._final_module.global_variables]:
         if name.startswith(_ENVIRONMENT) and (found := look_up(name)) is not None:
             library.codegen.set_env(name, found)

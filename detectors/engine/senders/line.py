@@ -207,7 +207,7 @@ def move(x: float, senders: NDArray[Any], high: int, now: Any, rules: Rules) -> 
 
 
 @njit(cache=True)
-def on_line(sender: Any, x: float, lead: float, via: int, now: Any) -> None:
+def on_line(sender: Any, x: float, lead: float, via: int | np.int64, now: Any) -> None:
     """Note a sample that agrees with the fleet's time."""
     if now.t == -np.inf:
         lead = 0.0
