@@ -1,9 +1,11 @@
-"""One process of the compiler: everything that is needed into the cache, a line of output for each kernel.
+"""The compiler's processes: everything that is needed into the cache, a line of output for each kernel.
 
-    python -m watchkeeper.daemon.compiler NUMBER KINDS OFF      see compiling.py, which starts it
+    python -m watchkeeper.daemon.compiler PROCESSES KINDS OFF      see compiling.py, which starts it
 
-No garbage is collected, because it ends soon, and Numba leaves out work that need not be done (haste.py). Should this
-process fail, kernels are compiled elsewhere when they are called.
+The second process is a fork of the first, with everything imported. Each goes through all that is needed, in another
+order; where one comes to a kernel that the other is at, it waits for it. No garbage is collected, because both end
+soon, and Numba leaves out work that need not be done (haste.py). Should one fail, kernels are compiled elsewhere when
+they are called.
 """
 
 from __future__ import annotations
@@ -31,8 +33,8 @@ HASTY_BYTES = 1.2e9
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Number of the process, kinds of samples, and detectors that are off."""
-    number, words, off = arguments
+    """How many processes, kinds of samples, and detectors that are off."""
+    processes, words, off = arguments
     # who started us has been asked to stop, too, and says what is to be said
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     if free_bytes() > HASTY_BYTES:
@@ -41,16 +43,19 @@ def main(arguments: Sequence[str]) -> int:
     hurry()
     kinds = [KIND_OF_WORD[word] for word in words.split(",")]
     config = _without(off.split(","))
+    other = os.fork() if int(processes) > 1 else None
     heavy = heavy_kernels(config, kinds)
     longest_first = list(chain.from_iterable(heavy.values()))
-    if number == "0":
-        # from the other end: what takes longest is the other's
+    if other == 0:
+        # from the other end: what takes longest is the first one's, and so is what nobody has come to
         warm_up(_without([*off.split(","), *heavy]), kinds)
         longest_first.reverse()
     for call in longest_first:
         call()
+    if other == 0:
+        return 0
     warm_up(config, kinds)
-    return 0
+    return os.waitstatus_to_exitcode(os.waitpid(other, 0)[1]) if other else 0
 
 
 def _without(names: Iterable[str]) -> Config:

@@ -3,8 +3,7 @@
     compile_kernels(config)     returns when every kernel that this configuration needs is on disk
 
 The compiler is large and slow. In processes of its own it leaves no garbage in the daemon, two of them share the work,
-and what they have done is there for the next start (streams/kernelcache.py). Each goes through all that is needed, in
-another order (compiler.py); where one comes to a kernel that the other is at, it waits for it.
+and what they have done is there for the next start (streams/kernelcache.py).
 
 Where nothing can be kept, or a process fails, nothing is lost: kernels are compiled when they are called.
 """
@@ -64,22 +63,20 @@ def compile_kernels(config: Config, kinds: Collection[Kind] = KINDS, said: Said 
     began, most, names = time.monotonic(), len(_kernels()), deque[str]()
     said(0, most)
     try:
-        workers = [_start(number, kinds, off) for number in range(_workers())]
+        compiler = _start(_workers(), kinds, off)
     except OSError as error:
         log.warning("kernels are compiled when they are called", extra=kv(compiler=error))
         return 0
-    readers = [Thread(target=_read, args=(worker, names), daemon=True) for worker in workers]
-    for reader in readers:
-        reader.start()
+    reader = Thread(target=_read, args=(compiler, names), daemon=True)
+    reader.start()
     done = 0
-    while any(reader.is_alive() for reader in readers):
+    while reader.is_alive():
         time.sleep(LOOK_S)
         if len(names) > done:
             done = len(names)
             said(done, most)
-    codes = [worker.wait() for worker in workers]
-    if any(codes):
-        log.warning("kernels are compiled when they are called", extra=kv(compiler=f"exit {max(codes, key=abs)}"))
+    if code := compiler.wait():
+        log.warning("kernels are compiled when they are called", extra=kv(compiler=f"exit {code}"))
         return done
     forget_unused()
     with suppress(OSError):
@@ -152,13 +149,13 @@ def _left(path: Path, most: str, used: str) -> Iterator[float]:
             yield float(int((group / most).read_text()) - int((group / used).read_text()))
 
 
-def _start(number: int, kinds: Collection[Kind], off: Sequence[str]) -> subprocess.Popen[str]:
+def _start(processes: int, kinds: Collection[Kind], off: Sequence[str]) -> subprocess.Popen[str]:
     words = ",".join(sorted(kind.word for kind in kinds))
-    command = [sys.executable, "-m", "watchkeeper.daemon.compiler", str(number), words, ",".join(off)]
+    command = [sys.executable, "-m", "watchkeeper.daemon.compiler", str(processes), words, ",".join(off)]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True)
 
 
-def _read(worker: subprocess.Popen[str], names: deque[str]) -> None:
-    assert worker.stdout is not None
-    for line in worker.stdout:
+def _read(compiler: subprocess.Popen[str], names: deque[str]) -> None:
+    assert compiler.stdout is not None
+    for line in compiler.stdout:
         names.append(line)

@@ -8,6 +8,7 @@
 - A call with a number that is known gets the code of one with any number; the optimiser knows the number all the same.
 - The type of an operation is looked up once for the same arguments, settings are compared by what was set, the words
   for a record are made once, and the variables of a statement are listed without a call for each of its parts.
+- Values without references, such as tuples of numbers, are not taken apart to count references.
 - Nobody listens to the lock of the optimiser, which is told a hundred thousand times that it is taken.
 
 All of it reaches into Numba. What a version of Numba does not have is left as it is.
@@ -29,6 +30,7 @@ from numba.core import codegen, environment, ir
 from numba.core import dispatcher as numba_dispatcher
 from numba.core.dispatcher import Dispatcher
 from numba.core.errors import TypingError
+from numba.core.runtime.context import NRTContext
 from numba.core.targetconfig import TargetConfig
 from numba.core.types import unliteral
 from numba.core.types.functions import BaseFunction
@@ -44,14 +46,15 @@ _Library: Any = codegen.JITCodeLibrary
 _Codegen: Any = codegen.JITCPUCodegen
 _Instruction: Any = ir.Inst
 _Record: Any = Record
+_References: Any = NRTContext
 _without_number: Any = unliteral
 _ENVIRONMENT = "_ZN08NumbaEnv"
 
 
 def hurry() -> None:
     """Change the habits of Numba in this process."""
-    changes = _remember_types, _remember_records, _forget_numbers, _compare_what_was_set, _list_variables, _tell_nobody
-    for change in changes:
+    changes = _remember_types, _remember_records, _forget_numbers, _compare_what_was_set, _list_variables
+    for change in (*changes, _count_references, _tell_nobody):
         with suppress(AttributeError):
             change()
     with suppress(AttributeError):
@@ -132,6 +135,18 @@ def _list_variables() -> None:
         return found
 
     _Instruction._rec_list_vars = variables
+
+
+def _count_references() -> None:
+    take_apart = _References.get_meminfos
+    known: dict[Any, bool] = {}
+
+    def get_meminfos(self: Any, builder: Any, kind: Any, value: Any) -> Any:
+        if kind not in known:
+            known[kind] = self._context.data_model_manager[kind].contains_nrt_meminfo()
+        return take_apart(self, builder, kind, value) if known[kind] else []
+
+    _References.get_meminfos = get_meminfos
 
 
 def _tell_nobody() -> None:

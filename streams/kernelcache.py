@@ -57,7 +57,13 @@ SEAL_BYTES = 16
 LAYOUT = 2
 FIRST_NUMBER_BYTES = 6
 
-FunctionIdentity._unique_ids = itertools.count(int.from_bytes(os.urandom(FIRST_NUMBER_BYTES)))
+
+def _count_apart() -> None:
+    FunctionIdentity._unique_ids = itertools.count(int.from_bytes(os.urandom(FIRST_NUMBER_BYTES)))
+
+
+_count_apart()
+os.register_at_fork(after_in_child=_count_apart)
 
 # What these bring is Numba's to know: they change with its version.
 _FOREIGN = ("builtins", "math", "numpy", "numba")

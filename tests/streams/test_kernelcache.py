@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
+from numba.core.bytecode import FunctionIdentity
 
 from watchkeeper.streams import kernelcache
 from watchkeeper.streams.kernelcache import UNUSED_S, forget_unused
@@ -190,3 +191,15 @@ def test_files_that_nobody_uses_are_deleted(tmp_path: Path, monkeypatch: pytest.
         assert place.run()[0] == ["outer"]
     finally:
         kernelcache.folder.cache_clear()
+
+
+def test_a_fork_counts_from_a_number_of_its_own() -> None:
+    """Two processes that count alike give one name to different code, see the module."""
+    reading, writing = os.pipe()
+    if not (child := os.fork()):
+        os.write(writing, str(next(FunctionIdentity._unique_ids)).encode())
+        os._exit(0)
+    os.waitpid(child, 0)
+    assert abs(int(os.read(reading, 100)) - next(FunctionIdentity._unique_ids)) > 1
+    os.close(reading)
+    os.close(writing)
