@@ -17,6 +17,7 @@ BENCHMARKS: dict[str, str] = {
     "replay": "samples per second and peak memory of a replay, against a plain Python loop",
     "start": "the first replay with empty caches, and the second one",
     "memory": "where the memory of a daemon goes, by part, with nothing to do and with a fleet to watch",
+    "sparse": "what a log with long gaps costs, against one with as many samples and none",
     "small": "200 aircraft and 5 drones on one core with 512 MB, and how long its first start takes",
     "logs": "bytes per sample of a recorded log and how fast it is read, against general compressors",
     "live": "messages per second, loss and latency through a real broker",
