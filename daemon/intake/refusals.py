@@ -1,4 +1,7 @@
-"""Input of which most is refused: said in /readyz, with one example, and logged when it begins and when it ends.
+"""Input that is refused: the first message of each reason is logged at once, in words and with its beginning.
+
+The same reason is logged again after AGAIN_S at the earliest, with how many there were since. Input of which most is
+refused is also said in /readyz, with one example, and logged when it begins and when it ends.
 
 Dead letters are counted by stream and reason; here they are counted by topic as well, over windows of WINDOW_S, and
 compared with what the pipeline took from the same vehicle and stream, or from the whole stream for frames. At most
@@ -8,13 +11,16 @@ MOST_TOPICS are counted in a window.
 from __future__ import annotations
 
 import logging
+import math
 import time
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from watchkeeper.config.schema import Topics
 from watchkeeper.daemon.logs import kv
 from watchkeeper.detectors.engine.pipeline import Pipeline
+from watchkeeper.streams.codec.reasons import in_words
 from watchkeeper.streams.messages import KIND_OF_WORD, unescape_id
 
 log = logging.getLogger(__name__)
@@ -24,6 +30,8 @@ MOST_TOPICS = 1000
 # Fewer than this in a window are an accident; a topic is bad when more than this share of it is refused.
 LEAST = 5
 SHARE = 0.5
+# A reason has one line in the log per this time, whatever comes.
+AGAIN_S = 60.0
 # Topics that are named, and bytes of the example.
 NAMED, SHOWN_BYTES = 3, 80
 
@@ -48,14 +56,30 @@ class Refusals:
         self._ends = now() + WINDOW_S
         self._window: dict[str, _Topic] = {}
         self._bad: dict[str, str] = {}
+        # by reason: when it may be logged again, and how many were not
+        self._again_s: dict[str, float] = {}
+        self._unsaid: Counter[str] = Counter()
 
     def refused(self, topic: str, reason: str, payload: bytes) -> None:
-        """Count one."""
+        """Count one; say it if its reason has not been said lately."""
+        if self._now() >= self._again_s.get(reason, -math.inf):
+            self._say(topic, reason, payload)
+        else:
+            self._unsaid[reason] += 1
         seen = self._window.get(topic)
         if seen is not None:
             seen.refused += 1
         elif len(self._window) < MOST_TOPICS:
             self._window[topic] = _Topic(1, reason, payload[:SHOWN_BYTES], self._taken(topic))
+
+    def _say(self, topic: str, reason: str, payload: bytes) -> None:
+        self._again_s[reason] = self._now() + AGAIN_S
+        stream = topic.removeprefix(self._prefix).partition("/")[0]
+        said = {"topic": topic, "reason": reason, "problem": in_words(reason, payload, stream)}
+        if unsaid := self._unsaid.pop(reason, 0):
+            said["others_since"] = str(unsaid)
+        start = payload[:SHOWN_BYTES].decode("utf-8", "backslashreplace")
+        log.warning("a message was refused", extra=kv(**said, payload=start))
 
     def health(self) -> list[str]:
         """What is refused, in words; looks at the window when it is over."""

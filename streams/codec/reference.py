@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from watchkeeper.config.schema import Limits, Topics
+from watchkeeper.streams.codec.reasons import REASONS
 from watchkeeper.streams.messages import FIELDS, ID_MAX, Drop, Kind
 
 INTRO = """# Messages
@@ -82,26 +83,6 @@ port. The broker's host may do the same for gateways, and a vehicle for its sens
 
 Nothing of this is required. Without it the diagnosis cannot tell some faults apart, and its confidence says so.
 """
-
-REASONS = {
-    Drop.TOPIC: "the topic names no stream",
-    Drop.SIZE: "a single sample over `limits.max_sample_bytes` ({sample}), or a frame over `limits.max_payload_bytes`",
-    Drop.SYNTAX: "neither JSON nor MessagePack",
-    Drop.DEPTH: "nested too deeply",
-    Drop.TYPE: "a field of the wrong type",
-    Drop.ID: "an id that is empty, too long, not printable, or not the topic's",
-    Drop.MISSING: "`t` or a required field is absent",
-    Drop.FINITE: "an infinite number",
-    Drop.RANGE: "a number outside its field's range",
-    Drop.TIME: "`t` is not a number or not between 0 and the year 2100",
-    Drop.FRAME: "columns of a frame do not fit its ids, or another version",
-    Drop.LATE: "older than a tick that has run already (`time.lateness_s`)",
-    Drop.DUPLICATE: "the same vehicle, stream and time again",
-    Drop.TIME_JUMP: "its clock is far from everyone else's (`time.max_jump_s`)",
-    Drop.CLOCK: "its sender's clock jumps about, so its time means nothing; see [clock](detectors/clock.md)",
-    Drop.FLEET_FULL: "more vehicles than `fleet.max_vehicles`",
-    Drop.QUEUE_FULL: "input faster than the daemon (`limits.queue_messages`, `limits.pending_samples`)",
-}
 
 
 def reference_markdown() -> str:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from watchkeeper.config.schema import DEFAULT, Config, FleetLimits
-from watchkeeper.daemon.intake.refusals import MOST_TOPICS, WINDOW_S, Refusals
+from watchkeeper.daemon.intake.refusals import AGAIN_S, MOST_TOPICS, WINDOW_S, Refusals
 from watchkeeper.detectors.engine.pipeline import Pipeline
 from watchkeeper.streams.batch import Batch, columns_of
 from watchkeeper.streams.messages import Kind
@@ -54,8 +54,23 @@ def test_most_of_a_topic_refused_is_said_with_an_example_and_logged_at_both_ends
         clock.now = 2 * WINDOW_S
         assert refusals.health() == []
     assert [record.message for record in caplog.records] == [
-        "most input of a topic is refused", "input is taken again",
+        "a message was refused", "most input of a topic is refused", "input is taken again",
     ]  # fmt: skip
+
+
+def test_the_first_of_each_reason_is_logged_at_once_in_words_and_then_once_a_minute(refusals, clock, caplog):
+    payload = b'{"t":1,"lon":.0103985}'
+    for _ in range(1000):
+        refusals.refused("telemetry/adsb/east", "malformed", payload)
+    refusals.refused("telemetry/adsb/east", "out_of_range", b'{"t":1,"lat":91,"lon":0}')
+    first, other = (record.fields for record in caplog.records)
+    assert first["problem"].endswith('invalid character (byte 13), at ".0103985}"')
+    assert (first["topic"], first["payload"]) == ("telemetry/adsb/east", payload.decode())
+    assert other["problem"].endswith("lat is 91, allowed is -90 to 90 deg")
+    clock.now = AGAIN_S
+    refusals.refused("telemetry/adsb/east", "malformed", payload)
+    assert caplog.records[-1].fields["others_since"] == "999"
+    assert len(caplog.records) == 3
 
 
 def test_a_few_bad_samples_among_many_good_ones_are_counted_elsewhere(refusals, clock, pipeline):

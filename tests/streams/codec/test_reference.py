@@ -1,6 +1,7 @@
 """docs/messages.md says what the code does."""
 
-from watchkeeper.streams.codec.reference import REASONS, reference_markdown
+from watchkeeper.streams.codec.reasons import REASONS
+from watchkeeper.streams.codec.reference import reference_markdown
 from watchkeeper.streams.messages import Drop
 
 from where import ROOT
