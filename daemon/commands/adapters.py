@@ -7,11 +7,11 @@ import json
 import sys
 from typing import Any
 
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 from watchkeeper.config.section import columns
+from watchkeeper.daemon.commands.printing import plain_console
 from watchkeeper.streams.adapters.base import AdapterDeclaration
 from watchkeeper.streams.adapters.catalog import discover
 
@@ -22,8 +22,6 @@ examples:
   watchkeeper adapters sbs can
   watchkeeper adapters --json | jq '.sbs.settings[].key'
 """
-# Wide enough for every column on one line when there is no terminal to ask.
-PIPE_COLUMNS = 160
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -43,7 +41,7 @@ def main(args: argparse.Namespace) -> int:
         json.dump(records, sys.stdout, indent=2)
         print()
         return 0
-    console = Console(highlight=False, width=None if sys.stdout.isatty() else PIPE_COLUMNS)
+    console = plain_console()
     table = Table("name", "what", "keys of a source", "files", "pip install", "page", box=None, pad_edge=False)
     for name, record in records.items():
         keys = " ".join(setting["key"] for setting in record["settings"])

@@ -7,13 +7,13 @@ import json
 import sys
 from typing import Any
 
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 from watchkeeper.config.guests import default
 from watchkeeper.config.reference import toml_value
 from watchkeeper.config.section import Section, Setting, settings
+from watchkeeper.daemon.commands.printing import plain_console
 from watchkeeper.detectors.catalog import detector_kinds
 from watchkeeper.detectors.declaration import AlarmKind, fields_of
 
@@ -24,9 +24,6 @@ examples:
   watchkeeper detectors conflict los
   watchkeeper detectors --json | jq '.conflict.parameters[].key'
 """
-
-# Wide enough for every column on one line when there is no terminal to ask.
-PIPE_COLUMNS = 160
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -48,7 +45,7 @@ def main(args: argparse.Namespace) -> int:
         json.dump({name: _record(name, type(section)) for name, section in chosen.items()}, sys.stdout, indent=2)
         print()
         return 0
-    console = Console(width=None if sys.stdout.isatty() else PIPE_COLUMNS)
+    console = plain_console()
     for name, section in chosen.items():
         console.print(_table(name, type(section)))
         if (kind := detector_kinds().get(name)) is not None:
