@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from argparse import ArgumentTypeError
 
 from watchkeeper.streams.logs.pacing import parse_speed
@@ -30,6 +31,17 @@ def positive(word: str) -> int:
     if not word.isdecimal() or int(word) < 1:
         raise ArgumentTypeError(f"{word!r}: expected a whole number from 1")
     return int(word)
+
+
+def seconds(word: str) -> float:
+    """A time in seconds, from a tenth to a day."""
+    try:
+        found = float(word)
+    except ValueError:
+        found = math.nan
+    if not 0.1 <= found <= 86_400:
+        raise ArgumentTypeError(f"{word!r}: expected seconds, 0.1 to 86400")
+    return found
 
 
 def port(word: str) -> int:

@@ -10,8 +10,10 @@ import sys
 from pathlib import Path
 
 from watchkeeper.config.loader import ENV_FILE, ConfigError, load
+from watchkeeper.config.schema import Config
 from watchkeeper.daemon import logs
 from watchkeeper.daemon.background import leave
+from watchkeeper.daemon.commands.arguments import seconds
 from watchkeeper.daemon.footprint import spare_tables
 from watchkeeper.daemon.outputs.base import SinkError
 
@@ -19,20 +21,27 @@ HELP = "watch the broker of the configuration and raise alarms, until SIGTERM or
 EXAMPLES = """\
 examples:
   watchkeeper run -c watchkeeper.toml
+  watchkeeper run -c watchkeeper.toml --once              what is heard in 10 s, who would be judged, what is refused
   WATCHKEEPER_BROKER__URL=mqtt://broker:1883 watchkeeper run
   kill -HUP PID      take new thresholds from the file, losing nothing
   kill -TERM PID     publish everything, save the state, exit 0
 
-exit codes: 0 stopped in order, 1 failed, 78 bad configuration
+exit codes: 0 stopped in order, 1 failed (with --once also: nothing was heard), 78 bad configuration
 """
 
 log = logging.getLogger(__name__)
+
+ONCE_S = 10.0
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Arguments of this command."""
     parser.add_argument(
         "-c", "--config", metavar="FILE", type=Path, help=f"TOML file (default: {ENV_FILE}, or none: environment only)"
+    )
+    parser.add_argument("--once", action="store_true", help="listen for a while, say what is heard, send nothing, exit")
+    parser.add_argument(
+        "--seconds", type=seconds, default=ONCE_S, metavar="N", help=f"of --once: how long (default {ONCE_S:g})"
     )
 
 
@@ -44,6 +53,8 @@ def main(args: argparse.Namespace) -> int:
         print(error, file=sys.stderr)
         return os.EX_CONFIG
     logs.set_up(config.log)
+    if args.once:
+        return _once(config, args.seconds)
     spare_tables()
     # here, not above: the numeric libraries take a second, which a bad configuration need not wait for
     from watchkeeper.daemon.app import App  # noqa: PLC0415
@@ -65,3 +76,21 @@ def main(args: argparse.Namespace) -> int:
         log.exception("failed")
         return 1
     return leave(0)
+
+
+def _once(config: Config, seconds: float) -> int:
+    from watchkeeper.daemon.commands.printing import plain_console  # noqa: PLC0415
+    from watchkeeper.daemon.compiling import prepare  # noqa: PLC0415
+    from watchkeeper.daemon.run.listening import Listening  # noqa: PLC0415
+    from watchkeeper.daemon.run.words import say  # noqa: PLC0415
+
+    # what the parts log is said in the summary
+    logging.getLogger(logs.ROOT).setLevel(logging.ERROR)
+    try:
+        listening = Listening(config)
+    except (ModuleNotFoundError, OSError, ValueError) as problem:
+        print(f"watchkeeper: {problem}", file=sys.stderr)
+        return 1
+    prepare(config)
+    asyncio.run(listening.run(seconds))
+    return 0 if say(listening, seconds, plain_console()) else 1

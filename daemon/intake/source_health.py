@@ -23,7 +23,7 @@ class SourceHealth:
     def __init__(self, url: str, now: Callable[[], float] = time.monotonic) -> None:
         self._url = masked(url)
         self._now = now
-        self._problem = ""
+        self.problem = ""
         self._lost_s: float | None = now()
         self._ends_s = now() + WINDOW_S
         self._samples = self._refused = 0
@@ -36,7 +36,7 @@ class SourceHealth:
 
     def lost(self, problem: str) -> None:
         """It does not, and why."""
-        self._problem = problem
+        self.problem = problem
         if self._lost_s is None:
             self._lost_s = self._now()
 
@@ -57,7 +57,7 @@ class SourceHealth:
         self._look()
         if self._lost_s is not None:
             lost = self._now() - self._lost_s >= WINDOW_S
-            return [f"source {self._url} delivers nothing: {self._problem or 'no answer yet'}"] if lost else []
+            return [f"source {self._url} delivers nothing: {self.problem or 'no answer yet'}"] if lost else []
         return [f"source {self._url}: {self._bad}"] if self._bad else []
 
     def _look(self) -> None:
