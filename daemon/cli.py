@@ -21,6 +21,7 @@ from watchkeeper.config.installed import GuestError
 # Command to its module in daemon/commands/ and its line in the overview.
 COMMANDS: dict[str, tuple[str, str]] = {
     "demo": ("demo", "broker, simulator, daemon and live alarms, in one command"),
+    "init": ("init", "a commented configuration for what there is on this machine"),
     "run": ("run", "the daemon"),
     "check-config": ("check_config", "every error of a configuration file at once"),
     "replay": ("replay", "run recorded logs through the same pipeline"),

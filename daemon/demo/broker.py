@@ -142,7 +142,7 @@ class EmbeddedBroker:
         try:
             async with asyncio.timeout(READY_TIMEOUT_S):
                 while process is not None and process.returncode is None:
-                    if await self._answers():
+                    if await is_broker(self.port):
                         return
                     await asyncio.sleep(POLL_S)
                 # its last words may still be in the pipe, and they say why
@@ -153,23 +153,6 @@ class EmbeddedBroker:
             problem = f"did not answer within {READY_TIMEOUT_S:g} s"
         tail = "\n".join(list(self.log)[-10:])
         raise BrokerError(f"{self.kind} on port {self.port} {problem}:\n{tail}")
-
-    async def _answers(self) -> bool:
-        """Whether an MQTT CONNECT gets a CONNACK, of whatever verdict."""
-        try:
-            reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
-        except OSError:
-            return False
-        try:
-            writer.write(_CONNECT)
-            answer = await reader.readexactly(4)
-            writer.write(_DISCONNECT)
-        except (OSError, asyncio.IncompleteReadError):
-            return False
-        else:
-            return answer[0] == 0x20
-        finally:
-            writer.close()
 
     async def _stop(self) -> None:
         process, self._process = self._process, None
@@ -188,6 +171,24 @@ class EmbeddedBroker:
         if self._folder is not None:
             self._folder.cleanup()
         self._reader = self._folder = None
+
+
+async def is_broker(port: int) -> bool:
+    """Whether an MQTT CONNECT to this port of this machine gets a CONNACK, of whatever verdict."""
+    try:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    except OSError:
+        return False
+    try:
+        writer.write(_CONNECT)
+        answer = await reader.readexactly(4)
+        writer.write(_DISCONNECT)
+    except (OSError, asyncio.IncompleteReadError):
+        return False
+    else:
+        return answer[0] == 0x20
+    finally:
+        writer.close()
 
 
 def _find(kind: BrokerKind | None) -> tuple[BrokerKind, str]:
