@@ -21,7 +21,7 @@ from watchkeeper.daemon.compiling import prepare
 from watchkeeper.daemon.outputs.terminal import line_of
 from watchkeeper.daemon.replay.trace import Trace
 from watchkeeper.detectors.alarms.events import UPDATED, AlarmEvent, encode_event
-from watchkeeper.detectors.engine.replay import Replay, coverage_words
+from watchkeeper.detectors.engine.replay import Replay, coverage_words, unjudged_words
 from watchkeeper.streams.logs.exits import INTERRUPTED, warn
 from watchkeeper.streams.logs.pacing import Pacer, SystemClock, paced
 from watchkeeper.streams.logs.progress import shown
@@ -80,6 +80,8 @@ def judge(args: argparse.Namespace, config: Config, sources: Sequence[Source]) -
         f"{coverage_words(replay.pipeline)}",
         file=sys.stderr,
     )
+    for line in unjudged_words(replay.pipeline):
+        print(line, file=sys.stderr)
     return INTERRUPTED if interrupted else 0
 
 

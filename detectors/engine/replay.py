@@ -19,10 +19,13 @@ from watchkeeper.config.schema import Config
 from watchkeeper.detectors.alarms.events import AlarmEvent
 from watchkeeper.detectors.base import Evidence, Window
 from watchkeeper.detectors.engine.pipeline import OnEvidence, Pipeline
+from watchkeeper.detectors.fleet.reasons import CODE_OF, words
 from watchkeeper.streams.batch import Batch
 
 # Digits after the point in the span of a summary: a microsecond.
 SPAN_DIGITS = 6
+# Detectors that judge whether samples come, not what they say.
+ARRIVAL = frozenset({"link", "silence"})
 
 
 def events_of(pipeline: Pipeline, batches: Iterable[Batch], *, finish: bool = True) -> Iterator[AlarmEvent]:
@@ -98,7 +101,35 @@ def coverage_words(pipeline: Pipeline) -> str:
     """Who was judged by whom, and who not and why, in one line."""
     tallies = {name: tally for name, tally in sorted(pipeline.guard.coverage.tallies().items()) if tally.vehicles}
     judged = ", ".join(f"{name} {tally.words()}" for name, tally in tallies.items())
-    return f"vehicles judged: {judged or 'none'}" + "".join(f"; {words}" for words in pipeline.guard.troubles())
+    return f"vehicles judged: {judged or 'none'}" + "".join(f"; {said}" for said in pipeline.guard.troubles())
+
+
+def unjudged_words(pipeline: Pipeline) -> list[str]:
+    """Which vehicles which detectors did not judge, or only in part, and why: a heading and a line each; or nothing.
+
+    "0 alarms" means that all is well only where these lines are absent.
+    """
+    tallies = {name: tally for name, tally in sorted(pipeline.guard.coverage.tallies().items()) if tally.vehicles}
+    if not tallies:
+        return ["nothing was judged: there is no sample in it that a detector judges"]
+    rows: dict[tuple[str, str, int, tuple[str, ...]], list[str]] = {}
+    for detector, tally in tallies.items():
+        for how, counts in (("not judged", tally.not_judged), ("judged only in part", tally.partly)):
+            for reason, n in sorted(counts.items()):
+                rows.setdefault((how, reason, n, tuple(tally.examples[reason])), []).append(detector)
+    if not rows:
+        return []
+    judged = {name for name, tally in tallies.items() if tally.judged}
+    only = (
+        f"nothing was judged but that samples arrive ({', '.join(sorted(judged))})" if judged else "nothing was judged"
+    )
+    heading = "not everything was judged" if judged - ARRIVAL else only
+    lines = [
+        f"  {', '.join(names)}{f' and {n - len(names):,} more' if n > len(names) else ''}: {how} by "
+        f"{', '.join(detectors)}: {words(CODE_OF[reason])}"
+        for (how, reason, n, names), detectors in rows.items()
+    ]
+    return [f"{heading}: no alarm does not mean that all is well", *lines]
 
 
 def _nested(counts: Counter[tuple[str, str]]) -> dict[str, dict[str, int]]:
