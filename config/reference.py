@@ -47,6 +47,8 @@ folders that cannot be written to. A document or a serial device that is not the
 since the daemon waits for it. `--connect` tries each address once, for five seconds; it logs in to the broker under
 another name, publishes nothing, and sends no request to receivers of alarms.
 
+Later layers win: defaults, profile, your file, environment, command line.
+
 ## In an editor
 
 `init` writes `watchkeeper.schema.json` next to the file, a JSON Schema, and names it in the first line of the file:
@@ -54,8 +56,6 @@ another name, publishes nothing, and sends no request to receivers of alarms.
 then complete keys, show their reasons, and mark what is misspelt or out of range. `watchkeeper check-config
 --schema` prints it, with the sections of other packages that are installed. Rules between keys are checked by
 `check-config` only.
-
-Later layers win: defaults, profile, your file, environment, command line.
 
 ## Environment
 

@@ -46,10 +46,15 @@ class Block:
         return bool(lines) and (any(line.startswith("$ ") for line in lines) or _is_command(lines[0].split()[0]))
 
     @property
-    def commands(self) -> str:
-        """What is typed: of a block with prompts only the lines behind them."""
-        typed = [line[2:] for line in self.text.splitlines() if line.startswith("$ ")]
-        return "\n".join(typed) if typed else self.text
+    def shown(self) -> list[tuple[str, list[str]]]:
+        """Of a block with prompts: each command, and the output below it."""
+        found: list[tuple[str, list[str]]] = []
+        for line in self.text.splitlines():
+            if line.startswith("$ "):
+                found.append((line[2:], []))
+            elif found and line.strip():
+                found[-1][1].append(line.rstrip())
+        return found
 
 
 def _is_command(word: str) -> bool:

@@ -30,6 +30,7 @@ from where import DOCS, SHARED
 
 Maker = Callable[[Path], object]
 T0 = 1_700_000_000
+PX4_SAMPLE = SHARED / "data/px4/pyulog_sample_px4_events.ulg"
 
 
 def _simulated(scenario: str, seconds: int) -> Maker:
@@ -90,9 +91,8 @@ def _parquet(path: Path) -> None:
 
 def _px4(path: Path) -> None:
     """The sample that the page shows, where it is; else a flight of our own in its form."""
-    real = SHARED / "data/px4/pyulog_sample_px4_events.ulg"
-    if real.exists():
-        shutil.copy(real, path)
+    if PX4_SAMPLE.exists():
+        shutil.copy(PX4_SAMPLE, path)
     else:
         _flown(write_ulg)(path)
 
@@ -131,7 +131,7 @@ FILES: dict[str, dict[str, Maker]] = {
     },
     "docs/quickstart.md": {},
     "docs/replay.md": {
-        "flight.wklog": _simulated("head-on", 8),
+        "flight.wklog": _simulated("head-on", 4),
         "north.wklog": _simulated("crossing", 60),
         "south.csv.gz": _csv("head-on", 60.0),
     },
@@ -166,6 +166,12 @@ FILES: dict[str, dict[str, Maker]] = {
     },
     "docs/adapters/writing-an-adapter.md": {"site": _gliders, "my.toml": _gliders_toml, "sunday.gliders": _sunday},
 }
+
+
+# Recordings of others that the pages show: where they are not, a small file of that name is read instead.
+STAND_INS = {"quickstart.json.gz", "noisy_spoofing.json.gz"} | (
+    set() if PX4_SAMPLE.exists() else {"sample_px4_events.ulg"}
+)
 
 
 def make_files(page: str, folder: Path) -> None:

@@ -17,7 +17,7 @@ from mqtt_clients import need_mosquitto
 from tests.daemon.conftest import RunningBroker
 from tests.docs import extras, typed
 from tests.docs.blocks import Block, blocks_of
-from tests.docs.sample_files import make_files
+from tests.docs.sample_files import STAND_INS, make_files
 from watchkeeper.daemon.demo.broker import SBIN, free_port
 
 from where import DOCS, ROOT
@@ -83,12 +83,30 @@ def programs(folder: Path) -> Path:
 
 
 def typed_in(block: Block) -> str:
-    """A block's commands; of those behind a prompt one whose output is our complaint is meant to fail."""
-    lines, found = block.text.splitlines(), []
-    for line, after in zip(lines, [*lines[1:], ""], strict=True):
-        if line.startswith("$ "):
-            found.append(f"! {line[2:]}" if after.startswith("watchkeeper: ") else line[2:])
-    return "\n".join(found) if found else block.commands
+    """A block's commands. The output behind a prompt is kept; a command that shows our complaint is meant to fail."""
+    if not block.shown:
+        return block.text
+    lines = [
+        f"{'! ' if output[:1] and output[0].startswith('watchkeeper: ') else ''}{command} > {said(block, i)} 2>&1"
+        for i, (command, output) in enumerate(block.shown)
+    ]
+    return "\n".join(lines)
+
+
+def said(block: Block, i: int) -> str:
+    """The file with the output of the command behind prompt number i."""
+    return f"said-{block.line}-{i}.txt"
+
+
+def compare(block: Block, folder: Path) -> None:
+    """What the page shows is what was said; … ends a line that goes on."""
+    for i, (command, output) in enumerate(block.shown):
+        if any(name in command for name in STAND_INS):
+            continue
+        lines = [line.rstrip() for line in (folder / said(block, i)).read_text().splitlines() if line.strip()]
+        assert len(lines) == len(output), (command, lines)
+        for shown, line in zip(output, lines, strict=True):
+            assert line.startswith(shown[:-1]) if shown.endswith("…") else line == shown, (command, shown, line)
 
 
 def run_page(name: str, blocks: list[Block], folder: Path, port: int) -> Session:
@@ -146,7 +164,9 @@ def test_every_shell_block_of_a_page_runs(page: str, tmp_path: Path, broker: Run
     blocks = [block for block in SHELL_BLOCKS[page] if not block.not_run and not block.long]
     session = run_page(page, blocks, tmp_path, port_for(blocks, broker))
     assert session.code == 0, f"{session.out[-3000:]}\n{session.err[-6000:]}"
-    if any("meet.sh" in block.text for block in blocks):
+    for block in blocks:
+        compare(block, tmp_path)
+    if any("meet.sh" in block.text or "telemetry/adsb/east" in block.text for block in blocks):
         # the subscriber of the page has heard the alarm of its two aircraft
         assert '"state":"raised"' in session.out, session.err[-6000:]
         assert "watchkeeper/alarm/conflict/east~west" in session.out
@@ -159,6 +179,10 @@ def test_every_shell_block_of_a_page_runs_the_long_ones_too(page: str, tmp_path:
     blocks = [block for block in SHELL_BLOCKS[page] if not block.not_run]
     session = run_page(page, blocks, tmp_path, port_for(blocks, broker))
     assert session.code == 0, f"{session.out[-3000:]}\n{session.err[-6000:]}"
+
+
+def test_the_quick_start_shows_the_example_as_it_is() -> None:
+    assert f"```sh\n{(ROOT / 'examples/meet.sh').read_text()}```" in (DOCS / "quickstart.md").read_text()
 
 
 def test_a_block_is_found_in_every_form(tmp_path: Path) -> None:
