@@ -10,10 +10,9 @@ from typing import Any, Literal, cast
 import narwhals as nw
 import numpy as np
 
-from watchkeeper.streams.batch import Batch
+from watchkeeper.streams.batch import F8, Batch
 from watchkeeper.streams.frames.cells import Clock
-from watchkeeper.streams.logs.chunks import numbered
-from watchkeeper.streams.messages import FIELDS, Kind
+from watchkeeper.streams.logs.flat import EVERY_FIELD, Flattener
 
 Backend = Literal["pandas", "polars", "pyarrow"]
 # Where nothing says which: the first of these that is installed.
@@ -75,24 +74,23 @@ def _date(t: float, clock: Clock) -> datetime:
 
 def samples_frame(batches: Iterable[Batch], backend: str | None) -> Any:
     """All samples of a log or a simulation, one row each in order of arrival: what watch() reads back."""
-    blocks = [numbered(batch) for batch in batches if len(batch)]
-    used = [kind for kind in Kind if any(kind in batch.kinds for batch in blocks)]
-    fields = list(dict.fromkeys(field.name for kind in used for field in FIELDS[kind]))
-    total = sum(map(len, blocks))
-    names, kinds, vias = (np.full(total, None, object) for _ in range(3))
-    values = {name: np.full(total, np.nan) for name in ("t", *fields)}
-    at = 0
-    for batch in blocks:
-        ids, gateways = np.array([*batch.ids, None], object), np.array([*batch.vias, None], object)
-        for kind, cols in batch.kinds.items():
-            rows = at + cols.seq
-            names[rows], vias[rows], kinds[rows] = ids[cols.vid], gateways[cols.via], kind.word
-            values["t"][rows] = cols.t
-            for field, column in zip(FIELDS[kind], cols.data, strict=True):
-                values[field.name][rows] = column
-        at += len(batch)
-    columns: dict[str, Any] = {"id": names.tolist(), "kind": kinds.tolist()} | values
+    flattener = Flattener()
+    flats = [flattener.flatten(batch) for batch in batches if len(batch)]
+    used = {name for flat in flats for name in flat.fields}
+    values = {"t": _joined([flat.t for flat in flats])}
+    for name in (name for name in EVERY_FIELD if name in used):
+        values[name] = _joined([flat.fields.get(name, np.full(len(flat.t), np.nan)) for flat in flats])
+    columns: dict[str, Any] = {
+        "id": [name for flat in flats for name in flat.id],
+        "kind": [word for flat in flats for word in flat.kind],
+        **values,
+    }
     schema = {"id": TEXT, "kind": TEXT} | dict.fromkeys(values, NUMBER)
+    vias = [via for flat in flats for via in flat.via]
     if any(via is not None for via in vias):
-        columns["via"], schema["via"] = vias.tolist(), TEXT
+        columns["via"], schema["via"] = vias, TEXT
     return frame_of(columns, schema, backend)
+
+
+def _joined(parts: Sequence[F8]) -> F8:
+    return np.concatenate([np.empty(0), *parts])
