@@ -21,7 +21,7 @@ from urllib.parse import urlsplit
 from watchkeeper.config.adapters.base import Document, Source, type_of
 from watchkeeper.streams.batch import Batch
 from watchkeeper.streams.foreign.files import open_file, read_document, unpacked
-from watchkeeper.streams.logs.base import Format, LogError, SourceInfo
+from watchkeeper.streams.logs.base import Format, LogError, SourceInfo, Target
 from watchkeeper.streams.logs.chunks import select_time
 
 READ_BYTES = 1 << 16
@@ -94,7 +94,7 @@ class Sample:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdapterDeclaration:
-    """All that others need to know of an adapter: live sources of one type, file formats, or both.
+    """All that others need to know of an adapter: live sources of one type, files that it reads or writes.
 
     Code is named as `module:attribute` and imported when a source or a file asks for it, so that an optional dependency
     costs nothing until it is used.
@@ -126,6 +126,8 @@ class AdapterDeclaration:
     """What to give to `pip install` for its dependencies."""
     formats: tuple[Format, ...] = ()
     """Files that it reads."""
+    targets: tuple[Target, ...] = ()
+    """Files that it writes."""
 
     def __post_init__(self) -> None:
         if problem := next(self._problems(), ""):
@@ -135,8 +137,8 @@ class AdapterDeclaration:
         if not self.help or not self.docs:
             yield "help and docs must be given"
         if self.settings is None:
-            if not self.formats:
-                yield "it reads neither a live source nor files"
+            if not self.formats and not self.targets:
+                yield "it reads neither a live source nor files, and writes none"
             if self.feed or self.ways or self.sample is not None:
                 yield "a live source needs settings"
             return

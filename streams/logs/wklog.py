@@ -73,6 +73,7 @@ class LogWriter:
     def __init__(self, path: Path | str, *, frame_samples: int = FRAME_SAMPLES, fsync: bool = False) -> None:
         self.path = Path(path)
         self.samples = 0
+        self.notes: tuple[str, ...] = ()
         self.size_bytes = 0
         self._frame_samples = frame_samples
         self._fsync = fsync
