@@ -7,6 +7,8 @@ product, everything else is left to Python's float().
 
 from __future__ import annotations
 
+from typing import Self
+
 import numpy as np
 
 from watchkeeper.streams.batch import F8, I8, U1, Bool
@@ -34,9 +36,9 @@ class Table:
     def __len__(self) -> int:
         return len(self.lines)
 
-    def keep(self, rows: Bool | slice) -> Table:
+    def keep(self, rows: Bool | slice) -> Self:
         """The same table with these rows only."""
-        part = object.__new__(Table)
+        part = object.__new__(type(self))
         part._block, part._bytes = self._block, self._bytes
         part._start, part.cells, part.lines = self._start[rows], self.cells[rows], self.lines[rows]
         return part

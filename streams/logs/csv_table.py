@@ -1,5 +1,7 @@
 """A table of cells to a batch: the part of the CSV reader that knows columns and kinds. Files are csv.py's job.
 
+Parquet tables of samples are read by the same rules (streams/adapters/tables/parquet_samples.py).
+
 `kind` says what a row is (adsb, gps, imu, action, route). Without that column the fields tell: a row is a sample of
 each kind of which it fills a field that no other kind has (`alt_ft` makes it ADS-B, `imu_ax` IMU, `alt_m` GPS); rows
 with bare `lat` and `lon` are ADS-B.
@@ -11,19 +13,18 @@ from collections import Counter
 from collections.abc import Sequence
 from functools import partial
 from math import nan
-from typing import Protocol
+from typing import Protocol, Self
 
 import numpy as np
 
 from watchkeeper.streams.batch import F8, I4, I8, U1, Bool, CheckedBatch, Columns
 from watchkeeper.streams.check import OK, REASONS, sound
 from watchkeeper.streams.logs.chunks import numbered
-from watchkeeper.streams.logs.csv_scan import Table
 from watchkeeper.streams.messages import FIELDS, ID_MAX, KIND_OF_WORD, Drop, Field, Kind
 
 # How many bad rows are named by line; the rest are only counted.
 NAMED_ROWS = 5
-_TEXT = ("id", "kind", "via", "callsign")
+TEXT_COLUMNS = ("id", "kind", "via", "callsign")
 _FLAGS = {"true": 1.0, "false": 0.0}
 _KINDS_WITH = Counter(field.name for fields in FIELDS.values() for field in fields)
 # Fields that only one kind has: a row that fills one of them says what it is.
@@ -43,6 +44,35 @@ class OnBadRow(Protocol):
         ...
 
 
+class Rows(Protocol):
+    """Rows of a table; `cells` says how many cells each has, `lines` what people call it."""
+
+    cells: I8
+    lines: I8
+
+    def __len__(self) -> int: ...
+
+    def keep(self, rows: Bool | slice) -> Self:
+        """The same table with these rows only."""
+        ...
+
+    def is_blank(self) -> Bool:
+        """Rows that say nothing."""
+        ...
+
+    def filled(self, column: int) -> Bool:
+        """Rows in which this cell is not empty."""
+        ...
+
+    def text(self, column: int) -> list[str]:
+        """A column as text."""
+        ...
+
+    def numbers(self, column: int, rows: I8) -> tuple[F8, I8]:
+        """A column's values in the given rows (NaN: empty), and which of those rows hold something else."""
+        ...
+
+
 class Layout:
     """What a header line means. Raises ValueError, saying what is missing."""
 
@@ -50,7 +80,7 @@ class Layout:
         self.width = len(header)
         # of two columns with one name the first counts
         self.place = {name: i for i, name in reversed(list(enumerate(header)))}
-        self.unknown = [name for name in header if name not in {"t", *_TEXT, *_KINDS_WITH}]
+        self.unknown = [name for name in header if name not in {"t", *TEXT_COLUMNS, *_KINDS_WITH}]
         has = f"the header has: {', '.join(header)}"
         for name in ("t", "id"):
             if name not in self.place:
@@ -64,13 +94,13 @@ class Layout:
             raise ValueError(f"no column says what the rows are; {has}")
 
 
-def to_batch(layout: Layout, table: Table, on_bad: OnBadRow) -> CheckedBatch:
+def to_batch(layout: Layout, table: Rows, on_bad: OnBadRow) -> CheckedBatch:
     """The good samples among the rows; every bad row is reported once."""
     table = _whole_rows(layout, table, on_bad)
     return _Reading(layout, table, on_bad).batch() if len(table) else CheckedBatch([], {})
 
 
-def _whole_rows(layout: Layout, table: Table, on_bad: OnBadRow) -> Table:
+def _whole_rows(layout: Layout, table: Rows, on_bad: OnBadRow) -> Rows:
     whole = table.cells == layout.width
     if whole.all():
         return table
@@ -86,7 +116,7 @@ def _whole_rows(layout: Layout, table: Table, on_bad: OnBadRow) -> Table:
 class _Reading:
     """One table on its way to a batch. `alive` are the rows with nothing wrong so far."""
 
-    def __init__(self, layout: Layout, table: Table, on_bad: OnBadRow) -> None:
+    def __init__(self, layout: Layout, table: Rows, on_bad: OnBadRow) -> None:
         self.place = layout.place
         self.layout = layout
         self.table = table

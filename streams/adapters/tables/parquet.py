@@ -1,7 +1,8 @@
-"""Parquet files of flights (extra `parquet`, pyarrow): exports of the `traffic` library and dumps of OpenSky.
+"""Parquet files (extra `parquet`, pyarrow): our own, exports of the `traffic` library and dumps of OpenSky.
 
-Which of the two a file is, its columns tell: `timestamp` and `latitude` are traffic's (see traffic.py, the same
-columns and rules), `time` and `lat` OpenSky's (opensky.py). Only the columns that are used are read.
+Which of them a file is, its columns tell: `timestamp` and `latitude` are traffic's (see traffic.py, the same
+columns and rules), `time` and `lat` OpenSky's (opensky.py), `t` and `id` ours (parquet_samples.py; written by
+parquet_write.py). Of flights, only the columns that are used are read.
 
 OpenSky's dumps are in order of time and are read a piece at a time. traffic's tables are in order of flights, so they
 are read whole and sorted.
@@ -21,19 +22,25 @@ from watchkeeper.streams.adapters.tables import traffic as traffic_json
 from watchkeeper.streams.adapters.tables.traffic import Cells, TrafficJson
 from watchkeeper.streams.batch import Batch
 from watchkeeper.streams.foreign.library import library, reason
-from watchkeeper.streams.logs.base import Format, LogError, SourceInfo
+from watchkeeper.streams.logs.base import COLUMNS, Format, LogError, Source, SourceInfo, Target
 
 PIECE_ROWS = 16_384
 
 
-def open_parquet(path: Path) -> TrafficParquet | OpenSkyParquet:
-    """A table of flights. Raises LogError."""
-    names = set(_file(path).schema_arrow.names)
+def open_parquet(path: Path) -> Source:
+    """A table of flights, or of samples. Raises LogError."""
+    file = _file(path)
+    names = set(file.schema_arrow.names)
     if set(traffic_json.REQUIRED) <= names:
         return TrafficParquet(path)
     if set(opensky.REQUIRED) <= names:
         return OpenSkyParquet(path)
-    known = f"{', '.join(traffic_json.REQUIRED)} of traffic, or {', '.join(opensky.REQUIRED)} of OpenSky"
+    if {"t", "id"} <= names:
+        # pyarrow is there: the file has been opened
+        from watchkeeper.streams.adapters.tables.parquet_samples import SamplesParquet  # noqa: PLC0415
+
+        return SamplesParquet(path, file)
+    known = f"{', '.join(traffic_json.REQUIRED)} of traffic, {', '.join(opensky.REQUIRED)} of OpenSky, or t, id of ours"
     raise LogError(path, f"not a table of flights: it has not the columns {known}")
 
 
@@ -117,8 +124,19 @@ class OpenSkyParquet:
 
 PARQUET = AdapterDeclaration(
     name="parquet",
-    help="Parquet tables of the traffic library and of OpenSky",
+    help="Parquet tables: our own, of the traffic library and of OpenSky",
     docs="adapters/opensky.md",
     extra="watchkeeper[parquet]",
     formats=(Format("parquet", f"{__name__}:open_parquet", (".parquet",), b"PAR1"),),
+    targets=(
+        Target(
+            name="parquet",
+            help="one table, a row per sample: pandas, Polars, DuckDB",
+            writer="watchkeeper.streams.adapters.tables.parquet_write:ParquetWriter",
+            suffixes=(".parquet",),
+            takes=(COLUMNS,),
+            needs={"pyarrow": "pyarrow"},
+            extra="watchkeeper[parquet]",
+        ),
+    ),
 )
