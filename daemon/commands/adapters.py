@@ -15,7 +15,7 @@ from watchkeeper.daemon.commands.printing import plain_console
 from watchkeeper.streams.adapters.base import AdapterDeclaration
 from watchkeeper.streams.adapters.catalog import discover
 
-HELP = "list the adapters: live sources with their keys, and the files that can be read"
+HELP = "list the adapters: live sources with their keys, and the files that can be read and written"
 EXAMPLES = """\
 examples:
   watchkeeper adapters
@@ -42,11 +42,14 @@ def main(args: argparse.Namespace) -> int:
         print()
         return 0
     console = plain_console()
-    table = Table("name", "what", "keys of a source", "files", "pip install", "page", box=None, pad_edge=False)
+    table = Table(
+        "name", "what", "keys of a source", "reads", "writes", "pip install", "page", box=None, pad_edge=False
+    )
     for name, record in records.items():
         keys = " ".join(setting["key"] for setting in record["settings"])
         endings = " ".join(dict.fromkeys(ending for known in record["formats"] for ending in known["endings"]))
-        table.add_row(*map(escape, (name, record["help"], keys, endings, record["extra"], record["docs"])))
+        writes = " ".join(ending for target in record["targets"] for ending in target["endings"])
+        table.add_row(*map(escape, (name, record["help"], keys, endings, writes, record["extra"], record["docs"])))
     console.print(table)
     return 0
 
@@ -60,4 +63,5 @@ def _record(adapter: AdapterDeclaration) -> dict[str, Any]:
         "ways": list(adapter.ways),
         "settings": [{"key": s.key, "allowed": s.span, "unit": s.unit, "reason": s.reason} for s in keys],
         "formats": [{"name": known.name, "endings": list(known.suffixes)} for known in adapter.formats],
+        "targets": [{"name": t.name, "help": t.help, "endings": list(t.suffixes)} for t in adapter.targets],
     }

@@ -19,6 +19,7 @@ from watchkeeper.daemon.commands.arguments import mqtt_url
 from watchkeeper.daemon.replay.publish import guest
 from watchkeeper.streams.edge import Edge
 from watchkeeper.streams.logs.exits import exits, fail
+from watchkeeper.streams.logs.target import target_of
 from watchkeeper.streams.logs.wklog import LogWriter
 from watchkeeper.streams.mqtt.transport import make_transport
 
@@ -50,6 +51,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 @exits
 def main(args: argparse.Namespace) -> int:
     """Record; the exit code."""
+    # a log that grows can be read at any moment: no other format can
+    target_of(args.out, only="wklog")
     config = load(args.config)
     logs.set_up(config.log)
     if args.out.exists() and args.out.stat().st_size and not args.force:

@@ -15,7 +15,7 @@ from watchkeeper.config.loader import load
 from watchkeeper.daemon.commands.arguments import mqtt_url, positive, speed
 from watchkeeper.streams.logs.exits import exits, fail
 from watchkeeper.streams.logs.pacing import Pacer, SystemClock
-from watchkeeper.streams.logs.wklog import LogWriter
+from watchkeeper.streams.logs.target import check, write_log
 from watchkeeper.streams.simulate import SCENARIOS, Simulation, simulate
 from watchkeeper.streams.simulate.scenarios import T0
 
@@ -34,7 +34,9 @@ examples:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Arguments of this command."""
     parser.add_argument("scenario", metavar="SCENARIO", choices=sorted(SCENARIOS), help=", ".join(SCENARIOS))
-    parser.add_argument("--out", type=Path, metavar="LOG", help="write a .wklog and LOG.truth.json")
+    parser.add_argument(
+        "--out", type=Path, metavar="LOG", help="write a .wklog (or .csv, .parquet ...: see convert) and LOG.truth.json"
+    )
     parser.add_argument("--to-mqtt", type=mqtt_url, metavar="URL", help="publish to a broker (or both)")
     parser.add_argument("--seed", type=int, default=0, metavar="S", help="another seed is another day (default 0)")
     parser.add_argument("--vehicles", type=positive, metavar="N", help="default: the scenario's")
@@ -52,6 +54,8 @@ def main(args: argparse.Namespace) -> int:
     if args.out is None and args.to_mqtt is None:
         print("watchkeeper: simulate needs --out LOG or --to-mqtt URL", file=sys.stderr)
         return 2
+    if args.out is not None:
+        check(args.out)
     try:
         t0 = time.time() if args.now else T0
         simulation = simulate(
@@ -66,15 +70,14 @@ def main(args: argparse.Namespace) -> int:
 
 
 def _write(simulation: Simulation, out: Path) -> None:
-    with LogWriter(out) as writer:
-        for batch in simulation.batches():
-            writer.write(batch)
+    written = write_log(out, lambda _what: simulation.batches())
     truth = simulation.truth()
     truth_path = out.with_name(out.name + ".truth.json")
     truth_path.write_bytes(msgspec.json.format(msgspec.json.encode(truth), indent=1) + b"\n")
     print(
         f"{out}: {simulation.scenario}, seed {simulation.seed}, {simulation.vehicles:,} vehicles, "
-        f"{simulation.seconds:g} s, {writer.samples:,} samples, {writer.size_bytes:,} bytes; truth in {truth_path.name}"
+        f"{simulation.seconds:g} s, {written.samples:,} samples, {out.stat().st_size:,} bytes; "
+        f"truth in {truth_path.name}"
     )
 
 

@@ -20,7 +20,7 @@ from watchkeeper.evaluation.attacks.flight import SENSORS, flights_of
 from watchkeeper.streams.batch import Batch, Columns
 from watchkeeper.streams.logs.progress import shown
 from watchkeeper.streams.logs.source import open_log
-from watchkeeper.streams.logs.wklog import LogWriter
+from watchkeeper.streams.logs.target import check, write_log
 from watchkeeper.streams.messages import Kind
 
 
@@ -28,7 +28,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Arguments of this command."""
     parser.add_argument("attack", metavar="ATTACK", help="a name from the catalogue; `list` shows them all")
     parser.add_argument("log", metavar="LOG", nargs="?", type=Path, help="the log to read (.wklog, .csv, .csv.gz)")
-    parser.add_argument("out", metavar="OUT", nargs="?", type=Path, help="the .wklog to write, and OUT.truth.json")
+    parser.add_argument(
+        "out",
+        metavar="OUT",
+        nargs="?",
+        type=Path,
+        help="the log to write (.wklog, .csv ...: see convert), and OUT.truth.json",
+    )
     parser.add_argument("--id", metavar="ID", help="only this vehicle (default: every one with GPS and IMU)")
     parser.add_argument("--onset", type=float, metavar="S", help="seconds after the vehicle's first sample (random)")
     parser.add_argument("--duration", type=float, metavar="S", help="how long (default: the catalogue's)")
@@ -44,6 +50,7 @@ def main(args: argparse.Namespace) -> int:
     if args.log is None or args.out is None:
         print("watchkeeper: inject needs ATTACK LOG OUT (or: inject list)", file=sys.stderr)
         return 2
+    check(args.out)
     if args.out.exists() and args.out.samefile(args.log):
         print(f"watchkeeper: {args.out}: cannot be read and written at once", file=sys.stderr)
         return 1
@@ -53,13 +60,13 @@ def main(args: argparse.Namespace) -> int:
     except AttackError as error:
         print(f"watchkeeper: {error}", file=sys.stderr)
         return 1
-    with LogWriter(args.out) as writer:
-        for batch in shown(source.batches(), [source], "writing"):
-            writer.write(attacked(batch, made))
+    written = write_log(
+        args.out, lambda what: (attacked(batch, made) for batch in shown(source.batches(), [source], what))
+    )
     truth = args.out.with_name(args.out.name + ".truth.json")
     truth.write_bytes(msgspec.json.format(msgspec.json.encode({"faults": [_fault(m) for m in made]}), indent=1) + b"\n")
     print(
-        f"{args.out}: {args.attack} in {len(made)} of the vehicles, {writer.samples:,} samples; truth in {truth.name}"
+        f"{args.out}: {args.attack} in {len(made)} of the vehicles, {written.samples:,} samples; truth in {truth.name}"
     )
     return 0
 

@@ -16,7 +16,7 @@ from watchkeeper.config.adapters import GROUP, source_types
 from watchkeeper.config.adapters.base import Source
 from watchkeeper.config.installed import installed
 from watchkeeper.streams.adapters.base import AdapterDeclaration, Feed, resolve
-from watchkeeper.streams.logs.base import Format
+from watchkeeper.streams.logs.base import COLUMNS, Format, Target
 
 _LOGS = "watchkeeper.streams.logs"
 WKLOG = AdapterDeclaration(
@@ -25,12 +25,26 @@ WKLOG = AdapterDeclaration(
     docs="logs.md",
     # every version of a .wklog starts like this, so that a newer one is told apart from "not a log"
     formats=(Format("wklog", f"{_LOGS}.wklog:LogReader", (".wklog",), b"WKLOG"),),
+    targets=(
+        Target(
+            name="wklog", help="small, exact, fast to read", writer=f"{_LOGS}.wklog:LogWriter", suffixes=(".wklog",)
+        ),
+    ),
 )
 CSV = AdapterDeclaration(
     name="csv",
     help="tables with one sample per row",
     docs="logs.md",
     formats=(Format("csv", f"{_LOGS}.csv:CsvLog", (".csv", ".csv.gz")),),
+    targets=(
+        Target(
+            name="csv",
+            help="a row per sample, for everything that reads tables",
+            writer=f"{_LOGS}.csv_write:CsvWriter",
+            suffixes=(".csv", ".csv.gz"),
+            takes=(COLUMNS,),
+        ),
+    ),
 )
 
 _HERE = "watchkeeper.streams.adapters"
@@ -50,6 +64,9 @@ BUILT_IN: tuple[str, ...] = (
     f"{_HERE}.vehicles.dataflash:DATAFLASH",
     f"{_HERE}.bluesky.adapter:BLUESKY",
     f"{_HERE}.tables.traffic:TRAFFIC",
+    f"{_HERE}.exports.mcap:MCAP",
+    f"{_HERE}.exports.geojson:GEOJSON",
+    f"{_HERE}.exports.kml:KML",
 )
 
 
@@ -70,6 +87,10 @@ def discover() -> Mapping[str, AdapterDeclaration]:
         for new in guest.formats:
             if other := _hidden_by(new, known):
                 raise component.refused(f"its files {new.name!r} would be read as {other.name!r}; see `holds`")
+        written = [target for declaration in found.values() for target in declaration.targets]
+        for new_target in guest.targets:
+            if taken := _taken_by(new_target, written):
+                raise component.refused(f"its target {new_target.name!r} has the name or an ending of {taken.name!r}")
         found[guest.name] = guest
     source_types()  # the configuration knows the same packages, and finds what is wrong with their settings
     return MappingProxyType(found)
@@ -80,6 +101,12 @@ def formats() -> tuple[Format, ...]:
     """Every format in the order in which they are tried: those that look into the file first."""
     every = [known for declaration in discover().values() for known in declaration.formats]
     return tuple(sorted(every, key=lambda known: not known.holds))
+
+
+@cache
+def targets() -> tuple[Target, ...]:
+    """Every kind of file that can be written."""
+    return tuple(target for declaration in discover().values() for target in declaration.targets)
 
 
 def make_feed(source: Source) -> Feed:
@@ -109,3 +136,8 @@ def _hidden_by(new: Format, known: Iterable[Format]) -> Format | None:
 
 def _ends_alike(new: Format, other: Format) -> bool:
     return any(suffix.endswith(other.suffixes) for suffix in new.suffixes)
+
+
+def _taken_by(new: Target, known: Iterable[Target]) -> Target | None:
+    """A target with the same name, or with an ending of the new one."""
+    return next((other for other in known if other.name == new.name or set(other.suffixes) & set(new.suffixes)), None)

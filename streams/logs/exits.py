@@ -10,14 +10,14 @@ from collections.abc import Callable, Sequence
 
 from watchkeeper.config.loader import ConfigError
 from watchkeeper.config.masking import masked
-from watchkeeper.streams.logs.source import LogError, Source
+from watchkeeper.streams.logs.base import LogError, Source, TargetError
 
 FAILED, USAGE, INTERRUPTED = 1, 2, 130
 Main = Callable[[argparse.Namespace], int]
 
 
 def exits(main: Main) -> Main:
-    """Decorates a command's main: a bad log or file is 1, a bad configuration 78, Ctrl-C 130."""
+    """Decorates a command's main: a bad log or file is 1, a wrong name 2, a bad configuration 78, Ctrl-C 130."""
 
     @functools.wraps(main)
     def guarded(args: argparse.Namespace) -> int:
@@ -26,6 +26,8 @@ def exits(main: Main) -> Main:
         except ConfigError as error:
             print(error, file=sys.stderr)
             return os.EX_CONFIG
+        except TargetError as error:
+            return fail(str(error), USAGE)
         except LogError as error:
             return fail(str(error))
         except BrokenPipeError:

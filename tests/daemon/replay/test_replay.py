@@ -257,9 +257,9 @@ def test_simulated_time_begins_on_a_fixed_date_or_now(tmp_path: Path) -> None:
 
 def test_simulate_says_what_it_cannot_do(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert run("simulate", "crossing") == 2
-    assert run("simulate", "crossing", "--vehicles", 1, "--out", tmp_path / "x") == 2
+    assert run("simulate", "crossing", "--vehicles", 1, "--out", tmp_path / "x.wklog") == 2
     assert "takes 2 to" in capfd.readouterr().err
-    assert not (tmp_path / "x").exists()
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_csv_is_replayed_directly_and_converted_without_loss(tmp_path: Path) -> None:
