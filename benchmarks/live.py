@@ -32,8 +32,9 @@ import msgspec
 import numpy as np
 from prometheus_client.parser import text_string_to_metric_families
 
-from watchkeeper.benchmarks import compare, load, transport
-from watchkeeper.benchmarks.drains import PEERS
+from watchkeeper.benchmarks import compare
+from watchkeeper.benchmarks.mqtt import load, transport
+from watchkeeper.benchmarks.mqtt.drains import PEERS
 from watchkeeper.config.schema import Broker
 from watchkeeper.daemon.background import end
 from watchkeeper.daemon.demo.broker import EmbeddedBroker, free_port

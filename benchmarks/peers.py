@@ -37,8 +37,9 @@ from statistics import median
 import msgspec
 import numpy as np
 
-from watchkeeper.benchmarks import conflicts, replay, tracks, transport
-from watchkeeper.benchmarks.drains import PEERS
+from watchkeeper.benchmarks import conflicts, replay, tracks
+from watchkeeper.benchmarks.mqtt import transport
+from watchkeeper.benchmarks.mqtt.drains import PEERS
 from watchkeeper.benchmarks.plain import ekf
 from watchkeeper.benchmarks.plain import tracks as plain
 from watchkeeper.config.schema import DEFAULT

@@ -12,7 +12,7 @@ import pytest
 from mqtt_clients import Client, cable, each_library, need_mosquitto, play, running
 from waiting import PATIENCE_S, until
 
-from watchkeeper.benchmarks.load import publish_packet
+from watchkeeper.benchmarks.mqtt.load import publish_packet
 from watchkeeper.daemon.demo.broker import EmbeddedBroker
 
 # the library's panic on text that is not UTF-8, which is caught and said

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from watchkeeper.benchmarks.load import mqtt_packet, mqtt_string
+from watchkeeper.benchmarks.mqtt.load import mqtt_packet, mqtt_string
 from watchkeeper.streams.mqtt.packets import HEAD_BYTES, MalformedError, Splitter
 from watchkeeper.streams.mqtt.wiring import MAX_PACKET_BYTES
 

@@ -15,7 +15,7 @@ import pytest
 from mqtt_clients import LIBRARIES, Client, each_broker, each_library, need_mosquitto, play, running
 from waiting import PATIENCE_S, until
 
-from watchkeeper.benchmarks.load import connect_packet, publish_packet
+from watchkeeper.benchmarks.mqtt.load import connect_packet, publish_packet
 from watchkeeper.config.schema import Broker
 from watchkeeper.daemon.demo.broker import BrokerKind, EmbeddedBroker, free_port
 from watchkeeper.streams.mqtt.transport import Will, make_transport

@@ -16,8 +16,8 @@ from dataclasses import dataclass, field
 from statistics import median
 from typing import Literal
 
-from watchkeeper.benchmarks import load
-from watchkeeper.benchmarks.drains import PEERS, Drain, OnMessage
+from watchkeeper.benchmarks.mqtt import load
+from watchkeeper.benchmarks.mqtt.drains import PEERS, Drain, OnMessage
 from watchkeeper.config.schema import DEFAULT, Broker
 from watchkeeper.daemon.background import end
 from watchkeeper.daemon.demo.broker import EmbeddedBroker

@@ -1,6 +1,6 @@
 """A load of ADS-B messages that costs the machine little: paced, one sample per message, raw MQTT on a socket.
 
-Run as a process of its own (`python -m watchkeeper.benchmarks.load`), so that what is measured elsewhere is not
+Run as a process of its own (`python -m watchkeeper.benchmarks.mqtt.load`), so that what is measured elsewhere is not
 what sending costs. Aircraft fly north in a wide formation and never conflict; every `probe_s` a fresh pair far
 away from them is sent head-on, and the wall time at which its last sample was written is noted. Prints one JSON
 object when done.
@@ -207,7 +207,7 @@ async def run(port: int, options: argparse.Namespace, *, probe_s: float = 0.0) -
     flags |= {name: getattr(options, name) for name in ("rate", "seconds", "vehicles", "encoding", "qos")}
     words = [word for name, value in flags.items() for word in (f"--{name}", str(value))]
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "watchkeeper.benchmarks.load", *words, stdout=asyncio.subprocess.PIPE
+        sys.executable, "-m", "watchkeeper.benchmarks.mqtt.load", *words, stdout=asyncio.subprocess.PIPE
     )
     output, _ = await process.communicate()
     if process.returncode != 0:

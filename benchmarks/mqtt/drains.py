@@ -17,7 +17,7 @@ import numpy as np
 from paho.mqtt.client import Client as Paho
 from paho.mqtt.enums import CallbackAPIVersion
 
-from watchkeeper.benchmarks.load import connect_packet, mqtt_packet, mqtt_string
+from watchkeeper.benchmarks.mqtt.load import connect_packet, mqtt_packet, mqtt_string
 from watchkeeper.streams.mqtt.wiring import GATHER_S
 
 OnMessage = Callable[[str, bytes], None]

@@ -1,0 +1,1 @@
+"""Load, drains and transports: the MQTT side of the benchmarks."""
