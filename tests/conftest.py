@@ -1,10 +1,14 @@
-"""Shared by the tests: drives one detector by hand, and says where the real recordings are."""
+"""Shared by the tests: a browser, one detector driven by hand, and where the real recordings are."""
 
 from __future__ import annotations
 
+import io
 import logging
+import shutil
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -58,6 +62,53 @@ def recordings() -> Path:
     if not SHARED_DATA.is_dir():
         pytest.skip(f"no recordings in {SHARED_DATA}")
     return SHARED_DATA
+
+
+# A real browser: Debian's, without sandbox and GPU.
+FLAGS = [
+    "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+    "--disable-background-networking", "--disable-component-update", "--disable-sync",
+]  # fmt: skip
+# Larger pictures are cut to 256 colours, bytes.
+PICTURE_LIMIT = 290_000
+
+
+@contextmanager
+def chromium() -> Iterator[Any]:
+    """One Chromium, driven by Playwright; FileNotFoundError when there is none."""
+    from playwright.sync_api import sync_playwright  # noqa: PLC0415  few tests need it
+
+    path = shutil.which("chromium") or shutil.which("chromium-browser")
+    if path is None:
+        raise FileNotFoundError("no chromium: apt-get install chromium")
+    with sync_playwright() as playwright:
+        running = playwright.chromium.launch(executable_path=path, args=FLAGS)
+        try:
+            yield running
+        finally:
+            running.close()
+
+
+def save_picture(shot: bytes, path: Path) -> None:
+    """A screenshot as a file for the documentation."""
+    from PIL import Image  # noqa: PLC0415  only the scripts that make pictures need it
+
+    picture = Image.open(io.BytesIO(shot)).convert("RGB")
+    picture.save(path, optimize=True)
+    if path.stat().st_size > PICTURE_LIMIT:
+        picture.quantize(256, kmeans=4, dither=Image.Dither.NONE).save(path, optimize=True)
+    print(path.name, path.stat().st_size // 1000, "kB")
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    """A Chromium; tests are skipped where it is not installed."""
+    with ExitStack() as stack:
+        try:
+            running = stack.enter_context(chromium())
+        except FileNotFoundError as error:
+            pytest.skip(str(error))
+        yield running
 
 
 class Bench:

@@ -5,13 +5,12 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanager, contextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Any
 from urllib.error import HTTPError
@@ -203,40 +202,6 @@ class Running:
             self._loop.call_soon_threadsafe(self.app.stop)
         self._thread.join(PATIENCE_S)
         assert not self._thread.is_alive()
-
-
-# A real browser: Debian's, without sandbox and GPU.
-FLAGS = [
-    "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-    "--disable-background-networking", "--disable-component-update", "--disable-sync",
-]  # fmt: skip
-
-
-@contextmanager
-def chromium() -> Iterator[Any]:
-    """One Chromium, driven by Playwright; FileNotFoundError when there is none."""
-    from playwright.sync_api import sync_playwright  # noqa: PLC0415  few tests need it
-
-    path = shutil.which("chromium") or shutil.which("chromium-browser")
-    if path is None:
-        raise FileNotFoundError("no chromium: apt-get install chromium")
-    with sync_playwright() as playwright:
-        running = playwright.chromium.launch(executable_path=path, args=FLAGS)
-        try:
-            yield running
-        finally:
-            running.close()
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    """A Chromium; tests are skipped where it is not installed."""
-    with ExitStack() as stack:
-        try:
-            running = stack.enter_context(chromium())
-        except FileNotFoundError as error:
-            pytest.skip(str(error))
-        yield running
 
 
 @pytest.fixture(scope="session")

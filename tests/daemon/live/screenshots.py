@@ -1,6 +1,6 @@
 """Makes the pictures of the live page in docs/images, from simulated traffic:
 
-    PYTHONPATH=tests/daemon:tests .venv/bin/python tests/daemon/live/screenshots.py
+    PYTHONPATH=tests .venv/bin/python tests/daemon/live/screenshots.py
 
 Busy airspace that nobody controls, and drones behind three gateways of which one becomes slow, are simulated, recorded
 and replayed with an audience. Takes about two minutes; needs chromium.
@@ -8,7 +8,6 @@ and replayed with an audience. Takes about two minutes; needs chromium.
 
 from __future__ import annotations
 
-import io
 import re
 import subprocess
 import sys
@@ -18,8 +17,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from conftest import chromium
-from PIL import Image
+from conftest import chromium, save_picture
 from playwright.sync_api import Browser, Page
 
 from watchkeeper.streams.logs.wklog import LogWriter
@@ -30,8 +28,6 @@ from where import DOCS
 
 IMAGES = DOCS / "images"
 SECONDS, SPEED = 300.0, 4
-# Larger pictures are cut to 256 colours, bytes.
-LIMIT = 290_000
 DESKTOP, PHONE = {"width": 1440, "height": 900}, {"width": 390, "height": 844}
 
 
@@ -88,14 +84,8 @@ def choose(page: Page, kind: str) -> None:
 
 def save(page: Page, name: str) -> None:
     """One picture."""
-    IMAGES.mkdir(exist_ok=True)
     page.mouse.move(700, 450)
-    path = IMAGES / f"live-{name}.png"
-    shot = Image.open(io.BytesIO(page.screenshot())).convert("RGB")
-    shot.save(path, optimize=True)
-    if path.stat().st_size > LIMIT:
-        shot.quantize(256, kmeans=4, dither=Image.Dither.NONE).save(path, optimize=True)
-    print(path.name, path.stat().st_size // 1000, "kB")
+    save_picture(page.screenshot(), IMAGES / f"live-{name}.png")
 
 
 def main() -> None:
