@@ -15,6 +15,7 @@ import msgspec
 from watchkeeper.config.loader import ENV_FILE, load
 from watchkeeper.evaluation.attacks.flight import Flight, read_flights
 from watchkeeper.evaluation.lasting.api import CLEAR_S, CleanFlight, Result, lasting
+from watchkeeper.evaluation.protocol.meter import meter
 from watchkeeper.evaluation.protocol.splits import read_splits, simulated
 from watchkeeper.evaluation.shared.arguments import whole
 from watchkeeper.evaluation.shared.output import write_json
@@ -45,7 +46,7 @@ def main(args: argparse.Namespace) -> int:
     """Evaluate; the exit code."""
     flights = read_flights(args.flights) if args.flights else _simulated()
     print(f"evaluating: biases of minutes in {len(flights)} flights", file=sys.stderr, flush=True)
-    result = lasting(flights, load(args.config), repeats=args.repeats)
+    result = lasting(flights, load(args.config), repeats=args.repeats, through=meter(hidden=False))
     if args.out:
         write_json(args.out, msgspec.to_builtins(result))
     if str(args.out) != "-":

@@ -6,7 +6,7 @@ Reads or simulates the flights and has them studied (study.py). command.py is th
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from os import PathLike
 from pathlib import Path
 
@@ -19,16 +19,14 @@ from watchkeeper.evaluation.attacks.document import as_document, read_document
 from watchkeeper.evaluation.attacks.flight import FlightData
 from watchkeeper.evaluation.leakage.api import before_evaluation
 from watchkeeper.evaluation.protocol.material import gather
+from watchkeeper.evaluation.protocol.meter import meter
 from watchkeeper.evaluation.protocol.river import river_study
-from watchkeeper.evaluation.protocol.run import ProtocolError, Through
+from watchkeeper.evaluation.protocol.run import ProtocolError
 from watchkeeper.evaluation.protocol.splits import as_document as splits_document
 from watchkeeper.evaluation.protocol.splits import read_splits
 from watchkeeper.evaluation.protocol.study import Result, study
 from watchkeeper.evaluation.shared.arguments import missing_extra
 from watchkeeper.evaluation.shared.features import banned
-from watchkeeper.streams.batch import Batch
-from watchkeeper.streams.logs.progress import shown
-from watchkeeper.streams.logs.source import SourceInfo
 from watchkeeper.streams.messages import FIELDS, Kind
 
 CONFIGS = ("high-sensitivity", "balanced", "high-specificity")
@@ -82,11 +80,11 @@ def protocol(
     strict = features == "strict"
     result = study(
         material, profiles, profile, chosen,
-        repeats=repeats, strict=strict, search=search, lasting=lasting, through=_meter(hidden=quiet), say=say,
+        repeats=repeats, strict=strict, search=search, lasting=lasting, through=meter(hidden=quiet), say=say,
     )  # fmt: skip
     if river:
         say("what online models add")
-        more = river_study(material, profiles[profile], chosen, strict=strict, through=_meter(hidden=quiet))
+        more = river_study(material, profiles[profile], chosen, strict=strict, through=meter(hidden=quiet))
         result = msgspec.structs.replace(result, river=more)
     result.settings["flights"] = material.source
     result.settings["splits"] = splits_document(material)
@@ -114,28 +112,3 @@ def _say(what: str) -> None:
 
 def _names() -> list[str]:
     return [field.name for kind in (Kind.GPS, Kind.IMU) for field in FIELDS[kind]]
-
-
-class _Progress:
-    """Stands in for a log, of which the progress bar asks how much has been read."""
-
-    def __init__(self, total: int) -> None:
-        self.position, self._total = 0, total
-
-    def info(self) -> SourceInfo:
-        """Its size is counted in samples."""
-        return SourceInfo(Path("flights"), "flights", self._total, ())
-
-
-def _meter(*, hidden: bool) -> Through:
-    def through(batches: Iterator[Batch], total: int) -> Iterator[Batch]:
-        meter = _Progress(total)
-
-        def counted() -> Iterator[Batch]:
-            for batch in batches:
-                meter.position += len(batch)
-                yield batch
-
-        return shown(counted(), [meter], "evaluating", hidden=hidden)
-
-    return through

@@ -11,7 +11,9 @@ from watchkeeper.config.schema import DEFAULT
 from watchkeeper.evaluation.attacks.flight import read_flights
 from watchkeeper.evaluation.lasting.api import Outcome, Result, Shape, lasting
 from watchkeeper.evaluation.lasting.command import add_arguments, lines, table
+from watchkeeper.evaluation.protocol.meter import meter
 from watchkeeper.evaluation.protocol.splits import Recipe, simulated
+from watchkeeper.streams.simulate import simulate
 
 # An autopilot moved by hand under a GPS that is frozen from start to end: no clean flight, and no bias to be seen.
 FROZEN = "bench_frozen_gps"
@@ -37,6 +39,18 @@ def test_the_table_counts_and_the_lines_name(one: Result) -> None:
     parser = argparse.ArgumentParser()
     add_arguments(parser)
     assert parser.parse_args(["--repeats", "3"]).repeats == 3
+
+
+def test_a_bar_says_how_far_it_has_come_on_a_terminal_only(monkeypatch, capsys) -> None:
+    batches = list(simulate("random", vehicles=5, seconds=5.0, seed=1).batches())
+    total = sum(map(len, batches))
+    assert list(meter(hidden=False)(iter(batches), total)) == batches
+    assert capsys.readouterr().err == ""
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    assert list(meter(hidden=False)(iter(batches), total)) == batches
+    assert f"{total:,} samples" in capsys.readouterr().err
+    assert list(meter(hidden=True)(iter(batches), total)) == batches
+    assert capsys.readouterr().err == ""
 
 
 @pytest.mark.long
