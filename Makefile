@@ -28,14 +28,14 @@ check: $(VENV)/ready ## format, lint, types, imports, rooms
 	$(BIN)/python -m tools.foreign
 	$(MAKE) --no-print-directory check-page
 
-# The live page's scripts; users never need node, so a machine without it checks everything else.
+# The scripts of the pages; users never need node, so a machine without it checks everything else.
 ifneq ($(and $(shell command -v node),$(shell command -v npm)),)
 check-page: tools/js/node_modules/ready
-	tools/js/node_modules/.bin/eslint --config tools/js/eslint.config.js daemon/live/page
+	tools/js/node_modules/.bin/eslint --config tools/js/eslint.config.js daemon/live/page evaluation/conflicts/playback/page
 	tools/js/node_modules/.bin/tsc --project tools/js
 else
 check-page:
-	@echo "skipped: the live page's scripts (daemon/live/page) are checked where node and npm are installed"
+	@echo "skipped: the scripts of the pages are checked where node and npm are installed"
 endif
 
 tools/js/node_modules/ready: tools/js/package.json tools/js/package-lock.json

@@ -130,6 +130,12 @@ def evaluate_file(path: Path, *, detector: HallucinationDetector, detail: bool =
     ]
 
 
+def findings_of(row: Mapping[str, Any], detector: HallucinationDetector) -> Findings:
+    """Everything about one of the episodes that `evaluate_file` gave, for pictures: its file is read again."""
+    episodes = read_episodes(Path(row["file"]), detector.action_period_s)
+    return detector.examine(next(episode for name, episode in episodes if name == row["name"]))
+
+
 def detector_settings(detector: HallucinationDetector) -> dict[str, Any]:
     """The settings that all episodes share."""
     return asdict(detector)

@@ -7,7 +7,6 @@ same for one trajectory. Loaded by daemon/commands/evaluate.py.
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import math
 import sys
 from pathlib import Path
@@ -17,10 +16,14 @@ from watchkeeper.evaluation.conflicts.departures import AS_DOCUMENTED, DEPARTURE
 from watchkeeper.evaluation.conflicts.detector import HallucinationDetector
 from watchkeeper.evaluation.conflicts.fields import EpisodeError
 from watchkeeper.evaluation.conflicts.metrics import METRICS
+from watchkeeper.evaluation.conflicts.playback.pages import check_place, write_pages
 from watchkeeper.evaluation.conflicts.safety.hotspots import CELL_NM
 from watchkeeper.evaluation.conflicts.safety.risk import TARGET_PER_HOUR
 from watchkeeper.evaluation.conflicts.summary import risk_table, table
+from watchkeeper.evaluation.shared.arguments import missing_extra
+from watchkeeper.evaluation.shared.errors import EvaluationError
 from watchkeeper.evaluation.shared.output import write_json
+from watchkeeper.streams.logs.exits import fail
 
 __all__ = ["METRICS", "EpisodeError", "HallucinationDetector", "evaluate_file", "main"]
 
@@ -33,6 +36,8 @@ examples:
   watchkeeper evaluate conflicts episode.json
   watchkeeper evaluate conflicts runs/*.csv --group-by shift --out metrics.json
   watchkeeper simulate controlled --out c.wklog && watchkeeper evaluate conflicts c.wklog --report c.html
+  watchkeeper evaluate conflicts c.wklog --page c-page.html
+  watchkeeper evaluate conflicts runs/*.csv --report all.html --page pages/
   watchkeeper evaluate conflicts runs/*.csv --risk --target-per-hour 1e-7 --report safety.html
   watchkeeper evaluate conflicts episode.json --as-documented
   watchkeeper evaluate conflicts episode.json --detail --out - | jq .episodes[0].windows
@@ -52,6 +57,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", type=Path, metavar="METRICS.json", help="everything as JSON")
     parser.add_argument("--detail", action="store_true", help="with --out: every step and every window as well")
     parser.add_argument("--report", type=Path, metavar="FILE.html", help="one page with pictures (extra `plots`)")
+    parser.add_argument(
+        "--page", type=Path, metavar="FILE.html|DIR",
+        help="a page that plays the episode: map, timeline, confusion; a folder for several, to which --report links",
+    )  # fmt: skip
     for name, unit, text in (
         ("horizon_s", "S", "how far ahead a conflict is predicted"),
         ("res_window_s", "S", "how long after a conflict separation must hold"),
@@ -93,10 +102,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(args: argparse.Namespace) -> int:
     """Evaluate; the exit code."""
-    if args.report and importlib.util.find_spec("matplotlib") is None:
-        # before the work, not after it
-        print('watchkeeper: --report needs matplotlib: pip install "watchkeeper[plots]"', file=sys.stderr)
-        return 1
+    try:
+        return _evaluate(args)
+    except EvaluationError as error:
+        return fail(str(error))
+
+
+def _evaluate(args: argparse.Namespace) -> int:
+    # before the work, not after it
+    problem = missing_extra("--report", "matplotlib", "plots") if args.report else None
+    if problem:
+        return fail(problem)
+    if args.page:
+        check_place(args.page, len(args.episodes))
     departures = {row.setting: getattr(args, row.setting) for row in DEPARTURES if hasattr(args, row.setting)}
     result = conflicts(
         args.episodes,
@@ -120,10 +138,13 @@ def main(args: argparse.Namespace) -> int:
     safety = result.safety(args.target_per_hour, args.cell_nm) if args.risk else None
     if args.out:
         write_json(args.out, result.to_dict() | (safety or {}))
+    pages = write_pages(args.page, result.detector, result.episodes, quiet=args.quiet) if args.page else None
     if args.report:
         from watchkeeper.evaluation.conflicts.report import write_report  # noqa: PLC0415
 
-        write_report(args.report, result.detector, result.episodes, result.groups, most=PICTURED, safety=safety)
+        write_report(
+            args.report, result.detector, result.episodes, result.groups, most=PICTURED, safety=safety, pages=pages
+        )
     if str(args.out) != "-":
         print(table(result.groups, result.counts))
         if safety is not None:

@@ -91,10 +91,7 @@ def series_of(
     cause_nm, cause_s = np.full((2, steps), np.nan)
     nearest, violations = np.full((steps, agents), np.inf), np.zeros((steps, agents), np.int64)
     _look_at_all(
-        Flown(
-            e.lat, e.lon, e.alt_ft, e.heading_deg, e.speed_kt, e.turn_deg, e.faster_kt, e.way_lat, e.way_lon,
-            e.arrived, e.controlled,
-        ),
+        flown_of(e),
         Reach(horizon_s, vertical_ft, math.inf, share_b),
         Limits(separation_nm * NM_M, threat_m(separation_nm), *action_thresh),
         Seen(conflict, dcpa_nm, pair, intervening, acting_agent, cause, cause_nm, cause_s, escaped),
@@ -122,6 +119,14 @@ class Flown(NamedTuple):
     way_lon: F8
     arrived: Bool
     controlled: Bool
+
+
+def flown_of(e: Episode) -> Flown:
+    """The columns of this episode."""
+    return Flown(
+        e.lat, e.lon, e.alt_ft, e.heading_deg, e.speed_kt, e.turn_deg, e.faster_kt, e.way_lat, e.way_lon,
+        e.arrived, e.controlled,
+    )  # fmt: skip
 
 
 class Limits(NamedTuple):

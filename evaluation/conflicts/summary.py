@@ -43,6 +43,11 @@ def grouped(episodes: Iterable[Row], key: str | None) -> dict[str, list[Mapping[
     return dict(sorted(groups.items(), key=lambda item: (item[0] != ALL, item[0])))
 
 
+def went_wrong(episode: Row) -> float:
+    """How many windows of an episode have no partner."""
+    return float(episode["metrics"]["fp"] + episode["metrics"]["fn"])
+
+
 def table(groups: Mapping[str, Mapping[str, Mapping[str, float]]], counts: Mapping[str, int]) -> str:
     """The groups side by side: the value of one episode, or mean ± standard deviation of several."""
     heads = [f"{name} ({counts[name]:,})" for name in groups]

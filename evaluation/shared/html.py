@@ -14,6 +14,7 @@ from html import escape
 from io import BytesIO
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 _STYLE = """
 :root { color-scheme: light dark; }
@@ -35,6 +36,18 @@ class Text:
 
     body: str
     heading: str = ""
+
+
+class Link(str):
+    """Words in a table that lead to another file; `to` is its path as seen from the page."""
+
+    to: str
+
+    def __new__(cls, words: str, to: str) -> Link:
+        """The words, with where they lead."""
+        made = super().__new__(cls, words)
+        made.to = to
+        return made
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +99,12 @@ def _part(part: Text | Table | Picture) -> str:
             f"<figcaption>{escape(part.caption)}</figcaption></figure>"
         )
     head = "".join(f"<th>{escape(cell)}</th>" for cell in part.head)
-    rows = "\n".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in part.rows)
+    rows = "\n".join("<tr>" + "".join(f"<td>{_cell(cell)}</td>" for cell in row) + "</tr>" for row in part.rows)
     return (
         f"<table><caption>{escape(part.caption)}</caption><thead><tr>{head}</tr></thead>\n<tbody>\n{rows}\n"
         "</tbody></table>"
     )
+
+
+def _cell(cell: str) -> str:
+    return f'<a href="{escape(quote(cell.to))}">{escape(cell)}</a>' if isinstance(cell, Link) else escape(cell)

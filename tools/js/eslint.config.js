@@ -1,4 +1,4 @@
-// The live page's scripts by ESLint's recommended rules; types are tsc's business (tsconfig.json).
+// The scripts of the live page and of an episode's page by ESLint's recommended rules; types are tsc's business (tsconfig.json).
 
 import js from '@eslint/js';
 import globals from 'globals';
