@@ -11,15 +11,16 @@ import math
 import sys
 from pathlib import Path
 
-from watchkeeper.evaluation.conflicts.api import conflicts, evaluate_file
+from watchkeeper.evaluation.conflicts.api import Conflicts, conflicts, evaluate_file, findings_of
 from watchkeeper.evaluation.conflicts.departures import AS_DOCUMENTED, DEPARTURES
 from watchkeeper.evaluation.conflicts.detector import HallucinationDetector
 from watchkeeper.evaluation.conflicts.fields import EpisodeError
 from watchkeeper.evaluation.conflicts.metrics import METRICS
+from watchkeeper.evaluation.conflicts.playback.film import animation_file, missing
 from watchkeeper.evaluation.conflicts.playback.pages import check_place, write_pages
 from watchkeeper.evaluation.conflicts.safety.hotspots import CELL_NM
 from watchkeeper.evaluation.conflicts.safety.risk import TARGET_PER_HOUR
-from watchkeeper.evaluation.conflicts.summary import risk_table, table
+from watchkeeper.evaluation.conflicts.summary import risk_table, table, went_wrong
 from watchkeeper.evaluation.shared.arguments import missing_extra
 from watchkeeper.evaluation.shared.errors import EvaluationError
 from watchkeeper.evaluation.shared.output import write_json
@@ -36,7 +37,7 @@ examples:
   watchkeeper evaluate conflicts episode.json
   watchkeeper evaluate conflicts runs/*.csv --group-by shift --out metrics.json
   watchkeeper simulate controlled --out c.wklog && watchkeeper evaluate conflicts c.wklog --report c.html
-  watchkeeper evaluate conflicts c.wklog --page c-page.html
+  watchkeeper evaluate conflicts c.wklog --page c-page.html --animation c.gif
   watchkeeper evaluate conflicts runs/*.csv --report all.html --page pages/
   watchkeeper evaluate conflicts runs/*.csv --risk --target-per-hour 1e-7 --report safety.html
   watchkeeper evaluate conflicts episode.json --as-documented
@@ -60,6 +61,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--page", type=Path, metavar="FILE.html|DIR",
         help="a page that plays the episode: map, timeline, confusion; a folder for several, to which --report links",
+    )  # fmt: skip
+    parser.add_argument(
+        "--animation", type=animation_file, metavar="FILE.gif",
+        help="the same to watch in slides (extra `plots`): .gif, .webp or .apng, with ffmpeg also .mp4 and .webm; of "
+        "several episodes the one in which most went wrong",
     )  # fmt: skip
     for name, unit, text in (
         ("horizon_s", "S", "how far ahead a conflict is predicted"),
@@ -111,7 +117,7 @@ def main(args: argparse.Namespace) -> int:
 def _evaluate(args: argparse.Namespace) -> int:
     # before the work, not after it
     problem = missing_extra("--report", "matplotlib", "plots") if args.report else None
-    if problem:
+    if problem := problem or (missing(args.animation) if args.animation else None):
         return fail(problem)
     if args.page:
         check_place(args.page, len(args.episodes))
@@ -145,11 +151,21 @@ def _evaluate(args: argparse.Namespace) -> int:
         write_report(
             args.report, result.detector, result.episodes, result.groups, most=PICTURED, safety=safety, pages=pages
         )
+    if args.animation and result.episodes:
+        _animate(args.animation, result, quiet=args.quiet)
     if str(args.out) != "-":
         print(table(result.groups, result.counts))
         if safety is not None:
             print("\n" + risk_table(safety["risk"]))
     return 0
+
+
+def _animate(path: Path, result: Conflicts, *, quiet: bool) -> None:
+    from watchkeeper.evaluation.conflicts.playback.animation import animate  # noqa: PLC0415
+
+    row = max(result.episodes, key=went_wrong)
+    frames = animate(path, findings_of(row, result.detector), row["name"], quiet=quiet)
+    print(f"{path}: {row['name']}, {frames} frames", file=sys.stderr)
 
 
 def _add_departures(parser: argparse.ArgumentParser) -> None:

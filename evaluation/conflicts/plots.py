@@ -1,4 +1,7 @@
-"""Pictures of one episode (extra `plots`): its windows with their matches, and separation over time."""
+"""Pictures of one episode (extra `plots`): its windows with their matches, and separation over time.
+
+Called by report.py; the animation (playback/animation.py) has both parts below its map.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +13,12 @@ from matplotlib.patches import Patch
 
 from watchkeeper.detectors.kernels.windows import Window
 from watchkeeper.evaluation.conflicts.findings import Findings
+from watchkeeper.evaluation.conflicts.playback.scene import GHOST, MATCHED, MISSED
 from watchkeeper.streams.batch import F8, Bool
 
 # Distinguishable in grey and with any colour vision; what went wrong is hatched as well.
 _MATCHED, _MISSED, _GHOST, _SIGN = "#0072b2", "#d55e00", "#e69f00", "#444444"
+COLOUR_OF = {MATCHED: _MATCHED, MISSED: _MISSED, GHOST: _GHOST}
 _TRUTH_Y, _ALERT_Y, _HIGH = 2.0, 0.6, 0.8
 # Separation beyond a few minima says nothing; the axis ends there.
 _AXIS_MINIMA = 6.0
@@ -26,13 +31,14 @@ def episode_figure(found: Findings, separation_nm: float, title: str) -> Figure:
     figure = Figure(figsize=(9.0, 5.0), layout="constrained")
     windows, separation = figure.subplots(2, 1, sharex=True, height_ratios=(1.1, 1.4))
     t = found.episode.t - found.episode.t[0] if len(found.episode.t) else found.episode.t
-    _timeline(windows, found, t)
-    _separation(separation, found, t, separation_nm)
+    draw_windows(windows, found, t)
+    draw_separation(separation, found, t, separation_nm)
     figure.suptitle(title, fontsize="medium")
     return figure
 
 
-def _timeline(axes: Any, found: Findings, t: F8) -> None:
+def draw_windows(axes: Any, found: Findings, t: F8) -> None:
+    """Windows of conflicts and alerts, lines between those that are matched, and a mark per step."""
     m, s, step_s = found.matching, found.series, found.episode.step_s
     answered, used = {g for g, _ in m.pairs}, {a for _, a in m.pairs}
     for rows, y, good, wrong in ((m.truth, _TRUTH_Y, answered, _MISSED), (m.alerts, _ALERT_Y, used, _GHOST)):
@@ -58,7 +64,8 @@ def _ticks(axes: Any, t: F8, flag: Bool, y: float) -> None:
     axes.plot(t[flag], np.full(int(flag.sum()), y), ls="none", marker="|", ms=6, color=_SIGN)
 
 
-def _separation(axes: Any, found: Findings, t: F8, separation_nm: float) -> None:
+def draw_separation(axes: Any, found: Findings, t: F8, separation_nm: float) -> None:
+    """Smallest separation and smallest predicted one over time."""
     s = found.series
     finite = np.where(np.isfinite(s.separation_nm), s.separation_nm, np.nan)
     predicted = np.where(np.isfinite(s.dcpa_nm), s.dcpa_nm, np.nan)

@@ -21,12 +21,12 @@ def missing_extra(option: str, module: str, extra: str) -> str | None:
 
 def plot_file(word: str) -> Path:
     """Type of an argument that names a picture."""
-    return _ending(word, PLOT_ENDINGS)
+    return named_file(word, PLOT_ENDINGS)
 
 
 def html_file(word: str) -> Path:
     """Type of an argument that names a report."""
-    return _ending(word, (".html", ".htm"))
+    return named_file(word, (".html", ".htm"))
 
 
 def number(unit: str, lo: float, hi: float = math.inf, *, open_at_lo: bool = False) -> Callable[[str], float]:
@@ -58,7 +58,8 @@ def whole(lo: int, hi: int | None = None) -> Callable[[str], int]:
     return parse
 
 
-def _ending(word: str, endings: tuple[str, ...]) -> Path:
+def named_file(word: str, endings: tuple[str, ...]) -> Path:
+    """A file whose name has one of these endings."""
     if not word.lower().endswith(endings):
         raise argparse.ArgumentTypeError(f"{word!r}: expected a name that ends in {', '.join(endings)}")
     return Path(word)

@@ -1,4 +1,7 @@
-"""Work on many items, by several processes where it pays, with a progress bar on a terminal (none in a pipe)."""
+"""Work on many items, by several processes where it pays, with a progress bar on a terminal (none in a pipe).
+
+`counted` gives all results, `shown` one after the other for work that would not fit into memory.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ import gc
 import multiprocessing
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from typing import TypeVar
 
@@ -23,8 +26,12 @@ CHUNK = 16
 
 def counted(work: Callable[[T], R], items: Sequence[T], what: str, *, jobs: int = 0, hidden: bool = False) -> list[R]:
     """The results in order. `jobs` 0: as many processes as cores if that pays; `work` must be a module's function."""
+    return list(shown(_results(work, items, jobs or _cores(len(items))), len(items), what, hidden=hidden))
+
+
+def shown(results: Iterable[R], total: int, what: str, *, hidden: bool = False) -> Iterator[R]:
+    """The same results; meanwhile a bar says how many of them there are."""
     console = Console(file=sys.stderr)
-    results: list[R] = []
     with Progress(
         TextColumn("{task.description}"),
         BarColumn(),
@@ -34,11 +41,10 @@ def counted(work: Callable[[T], R], items: Sequence[T], what: str, *, jobs: int 
         transient=True,
         disable=hidden or not console.is_terminal,
     ) as progress:
-        task = progress.add_task(what, total=len(items))
-        for result in _results(work, items, jobs or _cores(len(items))):
-            results.append(result)
+        task = progress.add_task(what, total=total)
+        for result in results:
+            yield result
             progress.advance(task)
-    return results
 
 
 def _cores(items: int) -> int:

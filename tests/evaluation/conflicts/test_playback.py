@@ -14,12 +14,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from PIL import Image
 
 from watchkeeper.benchmarks.conflict_metrics import random_trajectory
 from watchkeeper.daemon.cli import main
 from watchkeeper.evaluation.conflicts.detector import HallucinationDetector
 from watchkeeper.evaluation.conflicts.episode import from_trajectory
 from watchkeeper.evaluation.conflicts.findings import Findings, details
+from watchkeeper.evaluation.conflicts.playback.animation import MOST_FRAMES, shown_steps
 from watchkeeper.evaluation.conflicts.playback.approaches import approaches
 from watchkeeper.evaluation.conflicts.playback.chart import chart_of
 from watchkeeper.evaluation.conflicts.playback.content import content
@@ -187,3 +189,56 @@ def test_content_has_a_place_for_everybody_at_every_step():
     assert [len(craft["east"]) for craft in made["aircraft"]] == [25] * 4
     assert all(len(made[name]) == 25 for name in ("t_s", "conflict", "alert", "lost", "separation_nm", "dcpa_nm"))
     assert all(craft["waypoints"][0][0] == 0 and len(craft["waypoints"]) == 1 for craft in made["aircraft"])
+
+
+# -- animations --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("ending", ["gif", "webp", "apng"])
+def test_an_animation_has_a_frame_per_step(tmp_path, ending, capsys):
+    path, film = tmp_path / "e.json", tmp_path / f"e.{ending}"
+    path.write_bytes(msgspec.json.encode(random_trajectory(1, 12, 3)))
+    assert main(["evaluate", "conflicts", str(path), "--animation", str(film)]) == 0
+    assert f"{film}: e.json, 12 frames" in capsys.readouterr().err
+    with Image.open(film) as shown:
+        shown.load()
+        assert (shown.n_frames, shown.size, shown.info["duration"]) == (12, (960, 720), 100)
+
+
+def test_long_episodes_skip_steps():
+    assert list(shown_steps(4)) == [0, 1, 2, 3]
+    for steps in (MOST_FRAMES, MOST_FRAMES + 1, 3601):
+        assert MOST_FRAMES / 2 <= len(shown_steps(steps)) <= MOST_FRAMES
+
+
+def test_of_several_episodes_the_one_that_went_worst_is_animated(tmp_path, capsys):
+    path = tmp_path / "many.json"
+    still = {"positions": [{"A": (50.0, 8.0), "B": (51.0, 9.0)}] * 5}
+    close = {"positions": [{"A": (50.0, 8.0), "B": (50.0, 8.01)}] * 5}
+    path.write_bytes(msgspec.json.encode([still, close, still]))
+    assert main(["evaluate", "conflicts", str(path), "--animation", str(tmp_path / "m.gif")]) == 0
+    assert "m.gif: many.json#1, 5 frames" in capsys.readouterr().err
+
+
+def test_a_video_without_ffmpeg_is_refused_before_the_work(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert main(["evaluate", "conflicts", "no-such.json", "--animation", str(tmp_path / "e.mp4")]) == 1
+    assert "needs ffmpeg, which is not installed" in capsys.readouterr().err
+
+
+def test_what_ffmpeg_says_is_said(tmp_path, monkeypatch, capsys):
+    program = tmp_path / "ffmpeg"
+    program.write_text("#!/bin/sh\necho 'Unknown encoder libx264' >&2\nexit 1\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    path = tmp_path / "e.json"
+    path.write_bytes(msgspec.json.encode(random_trajectory(1, 5, 3)))
+    assert main(["evaluate", "conflicts", str(path), "--animation", str(tmp_path / "e.mp4")]) == 1
+    assert "ffmpeg failed: Unknown encoder libx264" in capsys.readouterr().err
+
+
+def test_an_unknown_ending_is_a_usage_error(capsys):
+    with pytest.raises(SystemExit) as stop:
+        main(["evaluate", "conflicts", "e.json", "--animation", "e.avi"])
+    assert stop.value.code == 2
+    assert "expected a name that ends in .gif" in capsys.readouterr().err
