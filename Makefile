@@ -65,10 +65,12 @@ bench: $(VENV)/ready ## make bench ARGS=replay
 bench-check: $(VENV)/ready ## ratios beside the peers, compared with those of the last release
 	$(BIN)/watchkeeper bench peers --check docs/benchmarks/peers.json $(ARGS)
 
+# The flights that ARGS names: biases that last are judged on the same ones.
+JUDGED = $(shell printf '%s\n' '$(ARGS)' | grep -oE -e '--flights[ =][^ ]+')
 reproduce: $(VENV)/ready ## GPS/IMU evaluation from nothing to results/report: make reproduce ARGS="--flights DIR"
 	$(BIN)/watchkeeper evaluate leakage
 	$(BIN)/watchkeeper evaluate protocol --out . --report results/report $(ARGS)
-	$(BIN)/watchkeeper evaluate lasting --out results/lasting.json
+	$(BIN)/watchkeeper evaluate lasting --out results/lasting.json $(JUDGED)
 
 # Real ADS-B recordings, by way of the `traffic` package (MIT), which carries them as samples.
 data: data/adsb/ready ## real recordings to replay, below data/adsb

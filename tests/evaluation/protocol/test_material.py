@@ -239,6 +239,16 @@ def test_the_script_of_the_document_is_make_reproduce():
     ).stdout  # fmt: skip
     assert "evaluate leakage\n" in said
     assert "evaluate protocol --out . --report results/report --repeats 2\n" in said
+    assert "evaluate lasting --out results/lasting.json \n" in said
+
+
+def test_biases_that_last_are_judged_on_the_flights_that_are_named():
+    said = subprocess.run(
+        ["make", "-n", "reproduce", "ARGS=--repeats 2 --flights some/logs --no-search"], cwd=ROOT,
+        capture_output=True, text=True, check=True,
+    ).stdout  # fmt: skip
+    assert "--report results/report --repeats 2 --flights some/logs --no-search\n" in said
+    assert "evaluate lasting --out results/lasting.json --flights some/logs\n" in said
 
 
 # -- leaks -----------------------------------------------------------------------------------------------------------
