@@ -5,7 +5,8 @@ Four encounters far apart, each with its own fault of judgement, or none:
 - `missed`: a pair meets head-on and nobody is told anything;
 - `ghost`: one aircraft, alone in the sky, is turned off its way and back again;
 - `wary`: one of a pair that would pass 5.2 NM apart is turned away from a conflict that is none.
-Every aircraft has a waypoint ahead of it. Each of them is given a command every STEP_S, most of them "go on".
+Every aircraft has a waypoint ahead of it. Each of them is given a command every STEP_S, most of them "go on". The
+commands are a fixed plan: the controller does not react to what happens, also not to a Shift of one aircraft.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from watchkeeper.streams.geo import KT_MS, NM_M, direct
 from watchkeeper.streams.messages import Kind
 from watchkeeper.streams.simulate.arrival import Chunk
 from watchkeeper.streams.simulate.encounters import Meeting, place, place_neutrals
+from watchkeeper.streams.simulate.shift import Shift
 from watchkeeper.streams.simulate.traffic import Traffic
 
 STEP_S = 10
@@ -54,9 +56,11 @@ PLANS = {
 class Controller:
     """The Pilot of scenario `controlled`, and the source of its commands."""
 
-    COMMANDED = sum(plan.aircraft for plan in PLANS.values())
+    NAMES = tuple(f"{role}-{k}" for role, plan in PLANS.items() for k in range(1, plan.aircraft + 1))
+    """The commanded aircraft, in the order of their rows; the same for every seed, unlike their addresses."""
+    COMMANDED = len(NAMES)
 
-    def __init__(self, rng: np.random.Generator, n: int) -> None:
+    def __init__(self, rng: np.random.Generator, n: int, shift: Shift | None = None) -> None:
         self.traffic = Traffic(n, int(rng.integers(1 << 24)))
         self._first: dict[str, int] = {}
         self._turn_deg: F8 = np.zeros(self.COMMANDED)
@@ -78,6 +82,17 @@ class Controller:
         place_neutrals(
             self.traffic, first, Meeting(neutral.lat, neutral.lon, (0.0, 180.0), (450.0, 450.0), 35_000.0, 1.0)
         )
+        if shift is not None:
+            self._begin_otherwise(shift)
+
+    def _begin_otherwise(self, shift: Shift) -> None:
+        row, tr = self.NAMES.index(shift.aircraft), self.traffic
+        column = {
+            "speed": tr.gs_kt, "heading": tr.trk_deg, "position_lat": tr.lat, "position_lon": tr.lon,
+            "waypoint_lat": self._waypoints[0], "waypoint_lon": self._waypoints[1],
+        }[shift.kind]  # fmt: skip
+        column[row] += shift.size
+        tr.trk_deg[row] %= 360.0
 
     def decide(self, s: int) -> None:
         """See Pilot."""

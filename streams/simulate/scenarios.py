@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from difflib import get_close_matches
 from typing import Any, Literal
 
@@ -22,6 +22,7 @@ from watchkeeper.streams.simulate.jamming import Jamming
 from watchkeeper.streams.simulate.missions import Missions, draw_missions
 from watchkeeper.streams.simulate.motion import QUAD
 from watchkeeper.streams.simulate.sensors import GPS_RATE_HZ, NONE, REAL, DroneSource
+from watchkeeper.streams.simulate.shift import Shift
 from watchkeeper.streams.simulate.traffic import Pilot
 
 # 2023-11-14 22:13:20 UTC: a round number, so that times in logs are easy to read
@@ -80,6 +81,13 @@ class Simulation:
     noise: bool
     faults: bool
     ahrs: bool
+    shift: Shift | None = None
+
+    @property
+    def commanded(self) -> dict[str, str]:
+        """The ids of the aircraft of `controlled`, by names that are the same for every seed; empty elsewhere."""
+        pilot = self._pilot() if self.scenario == "controlled" else None
+        return dict(zip(Controller.NAMES, pilot.traffic.names, strict=False)) if pilot is not None else {}
 
     @property
     def drones(self) -> int:
@@ -120,6 +128,8 @@ class Simulation:
             "scenario": self.scenario, "seed": self.seed, "t0": self.t0, "seconds": self.seconds,
             "rate_hz": self.rate_hz, "vehicles": {}, "pairs": [], "faults": [],
         }  # fmt: skip
+        if self.shift is not None:
+            result["shift"] = asdict(self.shift)
         pilot = self._pilot()
         if pilot is not None:
             result["vehicles"], result["pairs"] = truth.fly(pilot, self.seconds, self.t0)
@@ -163,7 +173,7 @@ class Simulation:
         if self.scenario == "demo":
             return DemoEncounters(self._rng(_TRAFFIC), aircraft)
         if self.scenario == "controlled":
-            return Controller(self._rng(_TRAFFIC), aircraft)
+            return Controller(self._rng(_TRAFFIC), aircraft, self.shift)
         return Airspace(self._rng(_TRAFFIC), aircraft) if aircraft else None
 
     def _jamming(self) -> Jamming | None:
@@ -205,11 +215,12 @@ def simulate(
     noise: bool | None = None,
     faults: bool | None = None,
     ahrs: bool = True,
+    shift: Shift | None = None,
 ) -> Simulation:
     """A scenario by name; whatever is not given takes the scenario's default.
 
     `noise` off gives exact reports and perfect sensors. `faults` off leaves all drones alone. `ahrs` says whether
-    drones also report an attitude.
+    drones also report an attitude. `shift` lets one aircraft of `controlled` begin otherwise, everything else equal.
 
     >>> simulate("crossing", seed=7).truth()["pairs"][0]["min_sep_nm"] < 2.1
     True
@@ -230,6 +241,7 @@ def simulate(
         noise=kind.noise if noise is None else noise,
         faults=kind.drones if faults is None else faults,
         ahrs=ahrs,
+        shift=shift,
     )
     _check(sim)
     return sim
@@ -245,6 +257,10 @@ def _check(sim: Simulation) -> None:
         fewest, most = Controller.COMMANDED, NEUTRAL_MAX
     elif sim.scenario == "mixed":
         fewest = 2
+    if sim.shift is not None:
+        if sim.scenario != "controlled":
+            raise ValueError(f"a shift is one of scenario 'controlled', and this is {sim.scenario!r}")
+        sim.shift.check(Controller.NAMES)
     rates = (5.0, 1000.0) if SCENARIOS[sim.scenario].drones else (0.01, 20.0)
     for name, value, low, high in (
         ("vehicles", sim.vehicles, fewest, most),
