@@ -14,16 +14,15 @@ from watchkeeper.evaluation.paired.api import DEFAULT_METRICS, TOO_FEW, Settings
 from watchkeeper.evaluation.paired.discover import Found, models_below, runs_of
 from watchkeeper.evaluation.paired.files import pair, read_model
 from watchkeeper.evaluation.paired.models import Comparison, as_json, compare, short_names
+from watchkeeper.evaluation.paired.options import add_tests
 from watchkeeper.evaluation.paired.report import table
 from watchkeeper.evaluation.paired.result import PairedResult
-from watchkeeper.evaluation.paired.stats import ALPHA, RESAMPLES, SEED, compare_models_paired, correct
+from watchkeeper.evaluation.paired.stats import compare_models_paired, correct
 from watchkeeper.evaluation.shared.arguments import (
     STDOUT,
     html_file,
     missing_extra,
-    number,
     plot_file,
-    whole,
 )
 from watchkeeper.evaluation.shared.errors import EvaluationError
 from watchkeeper.evaluation.shared.output import write_json
@@ -65,12 +64,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--metrics", nargs="+", choices=METRICS, default=DEFAULT_METRICS, metavar="METRIC",
         help=f"of {', '.join(METRICS)} (default: {' '.join(DEFAULT_METRICS)})",
     )  # fmt: skip
-    parser.add_argument(
-        "--alpha", type=number("a level", 0.0, 0.5, open_at_lo=True), default=ALPHA,
-        help=f"level of the tests, and 1 minus that of the interval (default {ALPHA:g})",
-    )  # fmt: skip
-    parser.add_argument("--seed", type=whole(0), default=SEED, help=f"of the bootstrap (default {SEED})")
-    parser.add_argument("--resamples", type=whole(100), default=RESAMPLES, help=f"(default {RESAMPLES})")
+    add_tests(parser)
     parser.add_argument(
         "--out", type=Path, metavar="PATH",
         help=f"results as a .json file, or a folder: FOLDER/{{od_source}}/{{a}}_vs_{{b}}/{RESULTS_NAME}",
