@@ -16,6 +16,7 @@ EXAMPLES = """examples:
   watchkeeper evaluate                                   list the evaluations
   watchkeeper evaluate alarms flight.wklog               missed, nuisance share and warning time of conflict alarms
   watchkeeper evaluate controllers episode.json          31 metrics of a controller's recorded episode
+  watchkeeper evaluate shift_matrix metrics.json         models trained on one scenario, judged on others
   watchkeeper evaluate tracks real.csv generated.csv     how like the real trajectories the generated ones are
   watchkeeper evaluate models eval/a eval/b              which of two models is nearer, and is that chance?
   watchkeeper evaluate gps_imu --flights recordings/     does gps_imu find sensors that lie, failures first
@@ -33,6 +34,7 @@ EVALUATIONS: dict[str, str] = {
     "lasting": "GPS biases of minutes: one gps_imu alarm, there until the bias ends?",
     "leakage": "a flight in two splits, a feature that gives the label away, code that learns from test data",
     "controllers": "a controller's episodes: conflicts seen, missed and imagined, 31 metrics",
+    "shift_matrix": "controllers trained on one scenario, judged on others: matrix, gap, heat map",
     "diagnosis": "fault type and location on simulated networks, compared with baselines",
     "textfile": "the headline figures of finished evaluations, for Prometheus and Grafana",
 }
@@ -53,7 +55,7 @@ def main(args: argparse.Namespace) -> int:
     if args.name is None:
         for name, line in EVALUATIONS.items():
             old = f" (also: {OLD_NAMES[name]})" if name in OLD_NAMES else ""
-            print(f"{name:11} {line}{old}")
+            print(f"{name:12} {line}{old}")
         return 0
     module = import_module(f"watchkeeper.evaluation.{OLD_NAMES.get(args.name, args.name)}.command")
     parser = argparse.ArgumentParser(

@@ -11,6 +11,7 @@ from watchkeeper.evaluation.lasting.api import lasting
 from watchkeeper.evaluation.leakage.api import leakage
 from watchkeeper.evaluation.paired.api import paired
 from watchkeeper.evaluation.protocol.api import protocol
+from watchkeeper.evaluation.shift_matrix.api import shift_matrix
 from watchkeeper.evaluation.tracks.api import tracks
 
 # a configuration may have sections of components from other packages
@@ -21,5 +22,5 @@ controllers, gps_imu, models = conflicts, protocol, paired
 
 __all__ = [
     "alarms", "conflicts", "controllers", "diagnosis", "gps_imu", "lasting", "leakage", "models",
-    "paired", "protocol", "tracks",
+    "paired", "protocol", "shift_matrix", "tracks",
 ]  # fmt: skip

@@ -1,0 +1,1 @@
+"""`evaluate shift_matrix`: models trained on one scenario and judged on others."""
