@@ -17,6 +17,7 @@ EXAMPLES = """examples:
   watchkeeper evaluate alarms flight.wklog               missed, nuisance share and warning time of conflict alarms
   watchkeeper evaluate controllers episode.json          31 metrics of a controller's recorded episode
   watchkeeper evaluate shift_matrix metrics.json         models trained on one scenario, judged on others
+  watchkeeper evaluate shifts --simulate 20              one aircraft begins otherwise: what changes?
   watchkeeper evaluate tracks real.csv generated.csv     how like the real trajectories the generated ones are
   watchkeeper evaluate models eval/a eval/b              which of two models is nearer, and is that chance?
   watchkeeper evaluate gps_imu --flights recordings/     does gps_imu find sensors that lie, failures first
@@ -35,6 +36,7 @@ EVALUATIONS: dict[str, str] = {
     "leakage": "a flight in two splits, a feature that gives the label away, code that learns from test data",
     "controllers": "a controller's episodes: conflicts seen, missed and imagined, 31 metrics",
     "shift_matrix": "controllers trained on one scenario, judged on others: matrix, gap, heat map",
+    "shifts": "one aircraft of an episode shifted, same seed: paired tests, DTW of the tracks",
     "diagnosis": "fault type and location on simulated networks, compared with baselines",
     "textfile": "the headline figures of finished evaluations, for Prometheus and Grafana",
 }

@@ -12,6 +12,7 @@ from watchkeeper.evaluation.leakage.api import leakage
 from watchkeeper.evaluation.paired.api import paired
 from watchkeeper.evaluation.protocol.api import protocol
 from watchkeeper.evaluation.shift_matrix.api import shift_matrix
+from watchkeeper.evaluation.shifts.api import shifts
 from watchkeeper.evaluation.tracks.api import tracks
 
 # a configuration may have sections of components from other packages
@@ -22,5 +23,5 @@ controllers, gps_imu, models = conflicts, protocol, paired
 
 __all__ = [
     "alarms", "conflicts", "controllers", "diagnosis", "gps_imu", "lasting", "leakage", "models",
-    "paired", "protocol", "shift_matrix", "tracks",
+    "paired", "protocol", "shift_matrix", "shifts", "tracks",
 ]  # fmt: skip
