@@ -82,6 +82,19 @@ def features() -> Files:
     return Files("f.csv", ["\n".join(["t,x,label", *rows]).encode()])
 
 
+def outcomes(name: str) -> Files:
+    """Episodes of models that were trained and judged somewhere: a result of `evaluate conflicts`, or a table."""
+    rows = [(trained, judged, seed, math.sin(seed)) for trained in "ab" for judged in "ab" for seed in range(3)]
+    if name.endswith(".csv"):
+        lines = ["trained_on,judged_on,seed,f1_score", *(",".join(map(str, row)) for row in rows)]
+        return Files(name, ["\n".join(lines).encode()])
+    episodes = [
+        {"meta": {"trained_on": trained, "judged_on": judged, "seed": seed}, "metrics": {"f1_score": f1, "tp": None}}
+        for trained, judged, seed, f1 in rows
+    ]
+    return Files(name, [json.dumps({"episodes": episodes}).encode()], edit=edited_json)
+
+
 def splits() -> Files:
     """The splits that are shipped."""
     return Files(

@@ -23,6 +23,7 @@ from watchkeeper.evaluation.conflicts.load import read_episodes
 from watchkeeper.evaluation.leakage.features import correlations
 from watchkeeper.evaluation.paired.files import read_model
 from watchkeeper.evaluation.protocol.splits import read_splits
+from watchkeeper.evaluation.shift_matrix.outcomes import outcomes_in
 from watchkeeper.evaluation.textfile.command import rows_of
 from watchkeeper.evaluation.tracks.files import read_tracks
 from watchkeeper.evaluation.tracks.roads import read_roads
@@ -154,6 +155,8 @@ EVALUATIONS: dict[str, tuple[Callable[[], corpus.Files], Read]] = {
     "conflicts msgpack": (lambda: evaluated.episode("e.msgpack"), _whole(lambda path: list(read_episodes(path, 1.0)))),
     "conflicts csv": (lambda: evaluated.episode("e.csv"), _whole(lambda path: list(read_episodes(path, 1.0)))),
     "conflicts truth": (evaluated.truth, _whole(lambda path: list(read_episodes(path, 1.0)))),
+    "shift_matrix json": (lambda: evaluated.outcomes("o.json"), _whole(lambda path: list(outcomes_in(path, {})))),
+    "shift_matrix csv": (lambda: evaluated.outcomes("o.csv"), _whole(lambda path: list(outcomes_in(path, {})))),
     "tracks geojson": (evaluated.geojson, _whole(lambda path: read_tracks(path, quiet=True))),
     "tracks csv": (evaluated.tracks_csv, _whole(lambda path: read_tracks(path, quiet=True))),
     "tracks roads": (evaluated.road_network, _whole(read_roads)),
