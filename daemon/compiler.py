@@ -22,7 +22,7 @@ from numba.core import event
 
 from watchkeeper.config.loader import load
 from watchkeeper.config.schema import Config
-from watchkeeper.daemon.compiling import free_bytes
+from watchkeeper.daemon.compiling import free_bytes, name_of
 from watchkeeper.daemon.haste import hurry
 from watchkeeper.detectors.engine.warmup import heavy_kernels, warm_up
 from watchkeeper.streams.kernelcache import KernelCache
@@ -71,7 +71,7 @@ class _Progress(event.Listener):
         dispatcher = event.data["dispatcher"]
         if isinstance(dispatcher._cache, KernelCache):
             try:
-                print(dispatcher.py_func.__name__, flush=True)
+                print(name_of(dispatcher), flush=True)
             except BrokenPipeError:
                 # nobody waits for the rest: the process that asked is gone
                 os._exit(1)

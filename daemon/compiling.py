@@ -60,7 +60,8 @@ def compile_kernels(config: Config, kinds: Collection[Kind] = KINDS, said: Said 
     mark = _mark(off, kinds)
     if mark is None or mark.exists():
         return 0
-    began, most, names = time.monotonic(), len(_kernels()), deque[str]()
+    began, wanted, names = time.monotonic(), set(map(name_of, _kernels())), deque[str]()
+    most = len(wanted)
     said(0, most)
     try:
         compiler = _start(_workers(), kinds, off)
@@ -72,8 +73,9 @@ def compile_kernels(config: Config, kinds: Collection[Kind] = KINDS, said: Said 
     done = 0
     while reader.is_alive():
         time.sleep(LOOK_S)
-        if len(names) > done:
-            done = len(names)
+        # each process names what it compiles and what it finds
+        if (now := len(wanted.intersection(names))) > done:
+            done = now
             said(done, most)
     if code := compiler.wait():
         log.warning("kernels are compiled when they are called", extra=kv(compiler=f"exit {code}"))
@@ -107,6 +109,11 @@ def _kernels() -> list[Any]:
     modules = [module for name, module in list(sys.modules.items()) if name.startswith(places)]
     found: set[Any] = {value for module in modules for value in vars(module).values() if isinstance(value, Dispatcher)}
     return [kernel for kernel in found if isinstance(kernel._cache, KernelCache)]
+
+
+def name_of(kernel: Any) -> str:
+    """The name of a kernel in the compiler's output."""
+    return f"{kernel.py_func.__module__}.{kernel.py_func.__qualname__}"
 
 
 def _mark(off: Sequence[str], kinds: Collection[Kind]) -> Path | None:
@@ -158,4 +165,4 @@ def _start(processes: int, kinds: Collection[Kind], off: Sequence[str]) -> subpr
 def _read(compiler: subprocess.Popen[str], names: deque[str]) -> None:
     assert compiler.stdout is not None
     for line in compiler.stdout:
-        names.append(line)
+        names.append(line.rstrip())

@@ -36,6 +36,7 @@ PROOF_KINDS = ("conflict", "gps_imu", "silence")
 # "Until Ctrl-C": the scenario goes round in cycles for as long as anybody watches.
 WEEK_S = 7 * 86_400.0
 ARRIVAL_TIMEOUT_S = 3.0
+LOOK_S = 0.05
 URLS = {"look": "/", "metrics": "/metrics", "health": "/healthz", "ready": "/readyz"}
 
 
@@ -135,21 +136,37 @@ def _free_port(wanted: int) -> int:
 
 
 async def _show(app: App, broker: EmbeddedBroker, options: Options, view: LiveView | None) -> None:
-    """Wait until the daemon is ready, then play the scenario before it and the audience."""
-    while app.not_ready():
-        await asyncio.sleep(0.05)
-    # compile the simulator now: its clock starts with its first sample
-    await in_background("simulator", lambda: list(simulate("demo", seed=options.seed, seconds=1.0).batches()))
+    """Say where to look, wait until the daemon is ready, then play the scenario before it and the audience."""
     if app.http is not None:
+        while not app.http.port:
+            await asyncio.sleep(LOOK_S)
         print("".join(f"{name:<9}{app.http.url}{page}\n" for name, page in URLS.items()), end="")
     print(
         f"broker   {broker.url} ({broker.kind}), try: mosquitto_sub -p {broker.port} -v -t 'watchkeeper/#'", flush=True
     )
+    await _ready(app)
+    # compile the simulator now: its clock starts with its first sample
+    await in_background("simulator", lambda: list(simulate("demo", seed=options.seed, seconds=1.0).batches()))
     async with asyncio.TaskGroup() as group:
         drawing = group.create_task(view.draw()) if view is not None else None
         await _simulate(app, broker, options)
         if drawing is not None:
             drawing.cancel()
+
+
+async def _ready(app: App) -> None:
+    """Wait until the daemon is, and say what it waits for: on a terminal in one line, else each thing once."""
+    said = ""
+    while reasons := app.not_ready():
+        words = reasons[0]
+        if sys.stdout.isatty():
+            print(f"\r\x1b[K{words}", end="", flush=True)
+        elif (what := words.partition(":")[0]) != said:
+            print(words, flush=True)
+            said = what
+        await asyncio.sleep(LOOK_S)
+    if sys.stdout.isatty():
+        print("\r\x1b[K", end="", flush=True)
 
 
 async def _simulate(app: App, broker: EmbeddedBroker, options: Options) -> None:

@@ -80,6 +80,10 @@ def test_the_hurried_compiler_makes_the_same_code(tmp_path: Path) -> None:
     assert told[0].count(b"raised") > 5
 
 
+# A kernel that every configuration needs.
+ONE = "watchkeeper.detectors.alarms.debounce._update"
+
+
 def test_a_compiler_that_fails_is_said_and_stops_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -87,7 +91,8 @@ def test_a_compiler_that_fails_is_said_and_stops_nothing(
     monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
     kernelcache.folder.cache_clear()
     monkeypatch.setattr(compiling, "_start", lambda *_: subprocess.Popen(
-        [sys.executable, "-c", "print('one'); raise SystemExit(3)"], stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", f"print('{ONE}'); print('{ONE}'); print('other'); raise SystemExit(3)"],
+        stdout=subprocess.PIPE, text=True,
     ))  # fmt: skip
     heard: list[tuple[int, int]] = []
     try:
