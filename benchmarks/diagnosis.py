@@ -105,7 +105,7 @@ def silenced(batch: Batch, silent: int) -> Batch:
             cols.data[_HEARD, port], cols.data[_RTT, port] = 0.0, np.nan
             alive |= port
         kinds[kind] = cols.take(alive)
-    return Batch(batch.ids, {k: c for k, c in kinds.items() if len(c)}, batch.vias, batch.callsigns)
+    return Batch(batch.ids, {k: c for k, c in kinds.items() if len(c)}, batch.vias, batch.callsigns, batch.called_t)
 
 
 def _number(name: str) -> int:

@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterable, Sequence
 from watchkeeper.config.schema import Config
 from watchkeeper.daemon.logs import kv
 from watchkeeper.detectors.alarms.events import CLEARED, AlarmBook, AlarmEvent, Finding
+from watchkeeper.detectors.catalog import spoken
 from watchkeeper.detectors.coverage.declaration import DAEMON, PART_TROUBLE, WATCH
 
 log = logging.getLogger(__name__)
@@ -71,7 +72,7 @@ class Troubles:
         self._not_ready, self._warnings = not_ready, warnings
         self._submit = submit
         self._now = now
-        self._book = AlarmBook(config().alarms)
+        self._book = AlarmBook(config().alarms, spoken)
         self._since: dict[str, float] = {}
         self._well: dict[str, float] = {}
 

@@ -15,14 +15,17 @@ import msgspec
 
 from watchkeeper.config.guests import load_guests, section_of
 from watchkeeper.config.schema import Config
-from watchkeeper.detectors.alarms.events import AlarmEvent
+from watchkeeper.detectors.alarms.events import CLEARED, AlarmEvent
 from watchkeeper.detectors.base import REGISTRY, register
 from watchkeeper.detectors.clock import declaration as clock
 from watchkeeper.detectors.coverage.declaration import KIND as WATCH_KIND
-from watchkeeper.detectors.declaration import ENDINGS, AlarmKind, Gauge
+from watchkeeper.detectors.declaration import ENDINGS, AlarmKind, Ended, Gauge
 from watchkeeper.detectors.incidents.declaration import GAUGES, KIND
 
-__all__ = ["REGISTRY", "detector_kinds", "discover", "ended_words", "gauges", "kinds", "say", "threshold"]
+__all__ = [
+    "REGISTRY", "detector_kinds", "discover", "ended_as", "ended_words", "gauges", "kinds", "said", "say", "spoken",
+    "threshold",
+]  # fmt: skip
 
 log = logging.getLogger(__name__)
 
@@ -77,11 +80,23 @@ def threshold(kind: AlarmKind, config: Config) -> float:
         return math.nan
 
 
-def say(event: AlarmEvent, called: Mapping[str, str] = NO_NAMES) -> str:
-    """An alarm for a person: one sentence, and one more of how it ended when it did.
+def spoken(event: AlarmEvent, called: Mapping[str, str] = NO_NAMES) -> AlarmEvent:
+    """The event with its sentence. `called` are better names for its subjects, such as callsigns."""
+    return msgspec.structs.replace(event, say=say(event, called))
 
-    `called` are better names for its subjects, such as callsigns.
-    """
+
+def ended_as(event: AlarmEvent, ended: Ended) -> AlarmEvent:
+    """The end of an alarm that no pipeline follows any more, at the time of its last event."""
+    return spoken(msgspec.structs.replace(event, state=CLEARED, t_cleared=event.t, ended=ended))
+
+
+def said(event: AlarmEvent) -> str:
+    """The event's own sentence; one of an earlier version has none, so it is made now."""
+    return event.say or say(event)
+
+
+def say(event: AlarmEvent, called: Mapping[str, str] = NO_NAMES) -> str:
+    """An alarm for a person: one sentence, and one more of how it ended when it did."""
     sentence = _sentence(event, [called.get(name, name) for name in event.subjects])
     return sentence if event.ended is None else f"{sentence} Ended: {ended_words(event.ended)}."
 

@@ -118,7 +118,8 @@ class AlarmKind:
     settings of the kind. A kind that is about `safety` is dangerous now, any other a problem to look after.
     `settings` is the kind's section of the configuration if it is not the detector's own. `needs` are the streams
     without which nothing can be judged: of each group in it, one at least. `accepts` are the causes that last until a
-    person accepts them (`Pipeline.accept`).
+    person accepts them (`Pipeline.accept`). An alarm's worst moment is that of its highest score; or of the least value
+    of the figure `least`, a name among its numbers. `grows`: the score grows with time alone, also without samples.
     """
 
     name: str
@@ -131,6 +132,8 @@ class AlarmKind:
     settings: type[Section] | None = None
     needs: tuple[tuple[Kind, ...], ...] = ()
     accepts: tuple[str, ...] = ()
+    least: str = ""
+    grows: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -210,9 +213,12 @@ class Declaration:
             if not kind.help:
                 yield f"the kind {kind.name!r} has no help"
             try:
-                fields_of(kind.facts)
+                names = {field.name for field in fields_of(kind.facts)}
             except TypeError as error:
                 yield str(error)
+            else:
+                if kind.least and kind.least not in names:
+                    yield f"the kind {kind.name!r} has no evidence {kind.least!r} to be least"
         for name, section in self.sections():
             missing = {"enabled", "debounce"} - set(section.__struct_fields__)
             if missing:

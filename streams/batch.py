@@ -54,12 +54,17 @@ class Columns:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Samples of several kinds, with the names they refer to."""
+    """Samples of several kinds, with the names they refer to.
+
+    `callsigns` by vehicle id; `called_t` is when the first sample with this callsign was made, where that is known and
+    not the vehicle's first sample here.
+    """
 
     ids: list[str]
     kinds: dict[Kind, Columns]
     vias: list[str] = field(default_factory=list)
     callsigns: dict[str, str] = field(default_factory=dict)
+    called_t: dict[str, float] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return sum(len(c) for c in self.kinds.values())
@@ -79,15 +84,34 @@ class Batch:
         """Oldest sample time in the batch; inf when it is empty."""
         return min((float(c.t.min()) for c in self.kinds.values() if len(c)), default=np.inf)
 
+    def first_t(self) -> F8:
+        """When each vehicle's first sample was made, by its place in `ids`; inf without one."""
+        return first_times(len(self.ids), self.kinds)
+
     def having(self, kinds: dict[Kind, Columns]) -> Self:
         """The same names with these samples: rows of this batch, unchanged, or such as have passed the same check."""
-        return type(self)(self.ids, {k: c for k, c in kinds.items() if len(c)}, self.vias, self.callsigns)
+        kept = {k: c for k, c in kinds.items() if len(c)}
+        return type(self)(self.ids, kept, self.vias, self.callsigns, self.called_t)
 
 
 class CheckedBatch(Batch):
     """Every sample is in range and has what it needs, angles are in one convention. Made by check.py and the codec."""
 
     __slots__ = ()
+
+
+def first_times(vehicles: int, kinds: dict[Kind, Columns]) -> F8:
+    """The oldest time of each vehicle; inf for one without samples."""
+    first_t = np.full(vehicles, np.inf)
+    for cols in kinds.values():
+        np.minimum.at(first_t, cols.vid, cols.t)
+    return first_t
+
+
+def later_calls(ids: Sequence[str], kinds: dict[Kind, Columns], called_t: dict[str, float]) -> dict[str, float]:
+    """`called_t` of a batch: the times that are not those of their vehicles' first samples."""
+    first_t = dict(zip(ids, first_times(len(ids), kinds).tolist(), strict=True)) if called_t else {}
+    return {name: t for name, t in called_t.items() if t > first_t.get(name, np.inf)}
 
 
 def columns_of(

@@ -62,7 +62,8 @@ def checked(batch: Batch, refused: Refused = lambda _kind, _reason, _n: None) ->
             refused(kind, REASONS[code], int((codes == code).sum()))
 
     kinds = {kind: sound(kind, cols, partial(count, kind)) for kind, cols in batch.kinds.items()}
-    return CheckedBatch(batch.ids, {k: c for k, c in kinds.items() if len(c)}, batch.vias, batch.callsigns)
+    kept = {k: c for k, c in kinds.items() if len(c)}
+    return CheckedBatch(batch.ids, kept, batch.vias, batch.callsigns, batch.called_t)
 
 
 def sound(kind: Kind, cols: Columns, refuse: Refuse) -> Columns:

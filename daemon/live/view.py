@@ -36,7 +36,7 @@ from watchkeeper.daemon.logs import kv
 from watchkeeper.daemon.outputs.base import Context, Declaration, idle
 from watchkeeper.detectors.alarms.events import AlarmEvent, encode_event
 from watchkeeper.detectors.base import Evidence, Window
-from watchkeeper.detectors.catalog import kinds, say
+from watchkeeper.detectors.catalog import kinds, said
 from watchkeeper.detectors.engine.pipeline import OnEvidence, Pipeline
 
 log = logging.getLogger(__name__)
@@ -159,11 +159,7 @@ class Live:
         self.delivered += 1
         self.desk.note(event)
         if self.viewers:
-            self._tell(b'{"event":' + encode_event(event) + b',"say":' + msgspec.json.encode(self._say(event)) + b"}")
-
-    def _say(self, event: AlarmEvent) -> str:
-        """The alarm as a sentence, with the callsigns that are known now."""
-        return say(event, self._watched.pipeline.fleet.callsigns)
+            self._tell(b'{"event":' + encode_event(event) + b',"say":' + msgspec.json.encode(said(event)) + b"}")
 
     async def run(self) -> None:
         """Task: nothing; the pictures are drawn by whoever serves the page, from before the watch begins."""
@@ -286,7 +282,7 @@ class Live:
             "accepts": accepts if self._watched.accept is not None else {},
         }
         shown = self.desk.everything()
-        sentences = {event.id: self._say(event) for event in shown.alarms}
+        sentences = {event.id: said(event) for event in shown.alarms}
         return msgspec.json.encode({"type": "alarms", **msgspec.structs.asdict(shown), "say": sentences, **about})
 
     def roster(self, since: int | None) -> tuple[bytes, int]:

@@ -29,7 +29,7 @@ from watchkeeper.config.schema import Config
 from watchkeeper.daemon.logs import kv
 from watchkeeper.daemon.outputs.base import Context, Declaration, settled
 from watchkeeper.detectors.alarms.events import CLEARED, AlarmEvent
-from watchkeeper.detectors.catalog import say
+from watchkeeper.detectors.catalog import said
 from watchkeeper.streams.mqtt.transport import Backoff
 
 log = logging.getLogger(__name__)
@@ -148,7 +148,7 @@ class AlertmanagerSink:
         kind, subject, severity = _key(event)
         evidence = msgspec.json.encode(event.evidence).decode()
         annotations = {
-            "summary": say(event),
+            "summary": said(event),
             "alarm_id": event.id,
             "score": f"{event.score:g} (threshold {event.threshold:g})",
             "evidence": evidence,

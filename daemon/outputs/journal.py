@@ -29,7 +29,7 @@ from watchkeeper.daemon.logs import kv
 from watchkeeper.daemon.outputs.journal_file import JournalFile, Numbered
 from watchkeeper.daemon.outputs.journal_past import ENDED_MAX, Past, identity, read_past
 from watchkeeper.detectors.alarms.events import CLEARED, RAISED, UPDATED, AlarmEvent
-from watchkeeper.detectors.declaration import Ended
+from watchkeeper.detectors.catalog import ended_as
 
 log = logging.getLogger(__name__)
 
@@ -289,8 +289,7 @@ class Journal:
         """Events about alarms that a file which this run did not write has as active: for us they are over."""
         over = {event.id for _, event in self._ended}
         strange = [event for event in found.active if event.id not in self._lines and event.id not in over]
-        ended: Ended = "not_resumed"
-        ends = [msgspec.structs.replace(e, state=CLEARED, t_cleared=e.t, ended=ended) for e in strange]
+        ends = [ended_as(event, "not_resumed") for event in strange]
         # an alarm of ours about the same subject is on the same topic, which the end removes
         places = {(event.kind, event.subjects) for event in strange}
         ours = [event for _, event in self._lines.values() if (event.kind, event.subjects) in places]

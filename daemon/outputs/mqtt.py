@@ -39,6 +39,7 @@ from watchkeeper.daemon.outputs.journal_past import Past
 from watchkeeper.daemon.outputs.outbox import Letter, Outbox
 from watchkeeper.daemon.outputs.readback.told import Notes, arrived, lost_ends, noted_ends, told_topic
 from watchkeeper.detectors.alarms.events import CLEARED, RAISED, UPDATED, AlarmEvent, encode_event
+from watchkeeper.detectors.catalog import ended_as
 from watchkeeper.detectors.incidents.declaration import INCIDENT
 from watchkeeper.streams.messages import subject_topic
 from watchkeeper.streams.mqtt.transport import MAX_IN_FLIGHT, Transport
@@ -213,8 +214,7 @@ class MqttSink:
         """Take a retained message away if it is not ours to show; `event`: an alarm whose end nobody has heard of."""
         transport = self._context.transport
         if event is not None:
-            ended = msgspec.structs.replace(event, state=CLEARED, t_cleared=event.t, ended="not_resumed")
-            done = transport.post(topic, self._encode(ended), retain=topic not in self.shown())
+            done = transport.post(topic, self._encode(ended_as(event, "not_resumed")), retain=topic not in self.shown())
             # a broker that comes back with an older state shows it again, and everybody has heard the end by then
             done.add_done_callback(partial(self._removal_told, event.id))
             self._removed.add(event.id)

@@ -26,7 +26,6 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 import aiohttp
-import msgspec
 
 from watchkeeper.config.outputs import Webhook
 from watchkeeper.config.schema import Config
@@ -36,7 +35,7 @@ from watchkeeper.daemon.outputs.delivered import Delivered
 from watchkeeper.daemon.outputs.outbox import Letter, Outbox
 from watchkeeper.daemon.state.folder import StateFolder
 from watchkeeper.detectors.alarms.events import CLEARED, RAISED, AlarmEvent, encode_event
-from watchkeeper.detectors.declaration import Ended
+from watchkeeper.detectors.catalog import ended_as
 from watchkeeper.streams.mqtt.transport import Backoff
 
 log = logging.getLogger(__name__)
@@ -108,8 +107,7 @@ class WebhookSink:
             if (event := known[alarm_id]) is None or CLEARED not in self._settings.states:
                 self._known.forget(alarm_id)
             else:
-                ended_as: Ended = "not_known"
-                missed.append(msgspec.structs.replace(event, state=CLEARED, t_cleared=event.t, ended=ended_as))
+                missed.append(ended_as(event, "not_known"))
         for event in missed:
             self._outbox.put(Letter(event), self._known)
             self._arrived.set()

@@ -20,7 +20,6 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-import msgspec
 from prometheus_client.core import Metric
 
 from watchkeeper.config.schema import Config
@@ -44,7 +43,7 @@ from watchkeeper.daemon.state.snapshot import (
 )
 from watchkeeper.daemon.troubles import about_daemon
 from watchkeeper.detectors.alarms.events import CLEARED, AlarmEvent
-from watchkeeper.detectors.declaration import Ended
+from watchkeeper.detectors.catalog import ended_as
 from watchkeeper.detectors.engine.pipeline import Pipeline
 
 log = logging.getLogger(__name__)
@@ -130,7 +129,7 @@ def settle(pipeline: Pipeline, journal: Journal, relived: Iterable[AlarmEvent]) 
             journal_events=journal.past.events, unsent=len(journal.past.unsent), ends_lost=len(over),
         ),
     )  # fmt: skip
-    return [*(_ended(event, "not_resumed") for event in orphans), *(_ended(event, "not_known") for event in over)]
+    return [*(ended_as(event, "not_resumed") for event in orphans), *(ended_as(event, "not_known") for event in over)]
 
 
 def _from_snapshot(config: Config, folder: StateFolder) -> Recovered:
@@ -169,10 +168,6 @@ def _check_spare(config: Config, folder: StateFolder) -> None:
         if problem.damaged:
             log.warning("spare snapshot damaged", extra=kv(file=spare.name, problem=problem))
             folder.notes.append(f"{spare.name} is {problem}; the newest snapshot is good")
-
-
-def _ended(event: AlarmEvent, ended: Ended) -> AlarmEvent:
-    return msgspec.structs.replace(event, state=CLEARED, t_cleared=event.t, ended=ended)
 
 
 class Snapshots:

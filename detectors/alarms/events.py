@@ -1,12 +1,14 @@
-"""Alarms: one stable id through a whole life (raised, updated …, cleared), severity, evidence.
+"""Alarms: one stable id through a whole life (raised, updated …, cleared), severity, evidence, worst moment, sentence.
 
 Called by the pipeline with what the debouncer decided; returns the events to publish. The id derives from kind,
 subjects and onset, so a restart or a second instance cannot raise the same alarm twice. The last event says how the
-alarm ended, in one of the words of declaration.ENDINGS.
+alarm ended, in one of the words of declaration.ENDINGS. The sentence is made here and nowhere later, by the function
+that the book is given (catalog.spoken), so that every output shows the same words.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any
@@ -30,9 +32,20 @@ EARLIER_WORDS = {
 }
 
 
+class Moment(msgspec.Struct, frozen=True):
+    """An alarm at one moment of its life: when, the score, and the evidence of then."""
+
+    t: float
+    score: float
+    evidence: dict[str, Any]
+
+
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One row of evidence about one subject, in words and plain numbers."""
+    """One row of evidence about one subject, in words and plain numbers.
+
+    `worst` is the worst moment so far where its maker keeps one; else the book compares scores.
+    """
 
     kind: str
     subjects: tuple[str, ...]
@@ -41,10 +54,20 @@ class Finding:
     threshold: float
     severity: str
     evidence: dict[str, Any]
+    worst: Moment | None = None
+
+    @property
+    def moment(self) -> Moment:
+        """The finding as a moment of its alarm."""
+        return Moment(round(self.t, TIME_DIGITS), self.score, self.evidence)
 
 
 class AlarmEvent(msgspec.Struct, frozen=True, kw_only=True):
-    """One step in an alarm's life, exactly as it is published."""
+    """One step in an alarm's life, exactly as it is published.
+
+    `say` is the event as one sentence for a person. `worst` is the moment of the highest score, or of the least
+    separation where the kind declares so, from raised to cleared. Journals of earlier versions have neither.
+    """
 
     id: str
     kind: str
@@ -60,6 +83,8 @@ class AlarmEvent(msgspec.Struct, frozen=True, kw_only=True):
     evidence: dict[str, Any]
     diagnosis: dict[str, Any] | None = None
     ended: str | None = None
+    say: str = ""
+    worst: Moment | None = None
 
     @classmethod
     def of(cls, line: bytes) -> AlarmEvent:
@@ -92,7 +117,9 @@ def encode_event(event: AlarmEvent) -> bytes:
 
 def plain_event(event: AlarmEvent) -> dict[str, Any]:
     """The event as plain values, for a snapshot; `event_of` is the inverse."""
-    return msgspec.structs.asdict(event)
+    plain = msgspec.structs.asdict(event)
+    plain["worst"] = None if event.worst is None else msgspec.structs.asdict(event.worst)
+    return plain
 
 
 def event_of(plain: dict[str, Any]) -> AlarmEvent:
@@ -101,10 +128,15 @@ def event_of(plain: dict[str, Any]) -> AlarmEvent:
 
 
 class AlarmBook:
-    """The active alarms: decides which events are worth sending and keeps the last one of each."""
+    """The active alarms: decides which events are worth sending and keeps the last one of each.
 
-    def __init__(self, limits: Alarms) -> None:
+    `voice` gives each event its sentence; `called` are better names for subjects, such as callsigns.
+    """
+
+    def __init__(self, limits: Alarms, voice: Callable[[AlarmEvent, Mapping[str, str]], AlarmEvent]) -> None:
         self._limits = limits
+        self._voice = voice
+        self.called: Mapping[str, str] = {}
         self.active: dict[tuple[str, tuple[str, ...]], AlarmEvent] = {}
         self.refused = 0
 
@@ -138,6 +170,7 @@ class AlarmBook:
             score=finding.score,
             threshold=finding.threshold,
             evidence=finding.evidence,
+            worst=finding.worst or finding.moment,
         )
         return self._keep(event)
 
@@ -157,23 +190,23 @@ class AlarmBook:
             return None
         event = msgspec.structs.replace(self._next(last, CLEARED, finding), ended=ended)
         del self.active[finding.kind, finding.subjects]
-        return event
+        return self._voice(event, self.called)
 
-    def end(self, kind: str, subjects: tuple[str, ...], t: float, ended: Ended) -> AlarmEvent | None:
+    def end(
+        self, kind: str, subjects: tuple[str, ...], t: float, ended: Ended, worst: Moment | None = None
+    ) -> AlarmEvent | None:
         """The end of an alarm for another reason than its evidence, of which the last stays."""
         last = self.active.get((kind, subjects))
         if last is None:
             return None
-        finding = Finding(kind, subjects, t, last.score, last.threshold, last.severity, last.evidence)
-        return self.cleared(finding, ended)
+        return self.cleared(_again(last, t, last.evidence, worst), ended)
 
     def unwatched(self, kind: str, subjects: tuple[str, ...], t: float, why: str) -> AlarmEvent | None:
         """Nobody can judge this alarm for now: it stays, and says so. None when it has said so already."""
         last = self.active.get((kind, subjects))
         if last is None or last.evidence.get("unwatched") == why:
             return None
-        evidence = {**last.evidence, "unwatched": why}
-        finding = Finding(kind, subjects, t, last.score, last.threshold, last.severity, evidence)
+        finding = _again(last, t, {**last.evidence, "unwatched": why}, None)
         return self._keep(self._next(last, UPDATED, finding))
 
     def adopt(self, event: AlarmEvent) -> None:
@@ -206,8 +239,22 @@ class AlarmBook:
             score=finding.score,
             threshold=finding.threshold,
             evidence=finding.evidence,
+            worst=finding.worst or _worse(last.worst, finding),
         )
 
     def _keep(self, event: AlarmEvent) -> AlarmEvent:
+        event = self._voice(event, self.called)
         self.active[event.kind, event.subjects] = event
         return event
+
+
+def _again(last: AlarmEvent, t: float, evidence: dict[str, Any], worst: Moment | None) -> Finding:
+    """What was last found of an alarm, at a later time."""
+    return Finding(
+        last.kind, last.subjects, t, last.score, last.threshold, last.severity, evidence, worst or last.worst
+    )
+
+
+def _worse(worst: Moment | None, finding: Finding) -> Moment:
+    """The worse of two moments, the earlier one where they are equal."""
+    return finding.moment if worst is None or finding.score > worst.score else worst

@@ -15,19 +15,17 @@ from watchkeeper.config.detectors.debounce import Debounce
 from watchkeeper.detectors.alarms.debounce import CLEAR, RAISE, SETTLED_S, STILL, Debouncer
 from watchkeeper.detectors.alarms.events import AlarmBook, AlarmEvent, Finding, alarm_id
 from watchkeeper.detectors.alarms.subjects import Subjects
+from watchkeeper.detectors.alarms.worst import DIGITS, Worst, evidence_of, named
 from watchkeeper.detectors.base import SEVERITIES, Evidence
-from watchkeeper.detectors.declaration import Ended
+from watchkeeper.detectors.declaration import AlarmKind, Ended
 from watchkeeper.streams.batch import F8, I4, U1
-
-# Digits after the point in an alarm's numbers: a tenth of a millimetre, or of a millisecond.
-DIGITS = 4
 
 
 class Watch:
     """Debounces one alarm kind and keeps its alarms."""
 
-    def __init__(self, kind: str, rule: Debounce, subjects: Subjects, book: AlarmBook) -> None:
-        self.kind = kind
+    def __init__(self, kind: AlarmKind, rule: Debounce, subjects: Subjects, book: AlarmBook) -> None:
+        self.kind = kind.name
         self.subjects = subjects
         self.book = book
         self.debouncer = Debouncer(rule, subjects.growing)
@@ -37,6 +35,7 @@ class Watch:
         # when each cell's alarm last said something, and how severe it was then: most evidence repeats what is known
         self._said_t: F8 = subjects.growing.full(-np.inf)
         self._said_severity: U1 = np.zeros(subjects.growing.capacity, np.uint8)
+        self._worst = Worst(kind, subjects.growing)
 
     def step(self, evidence: Evidence | None, t: float) -> list[AlarmEvent]:
         """Judge this tick's evidence (None: the detector had nothing to say) and give up on alarms without any."""
@@ -48,8 +47,10 @@ class Watch:
             for name, ended in evidence.ended.items():
                 if (cell := self.subjects.find((name,))) >= 0:
                     events += self._end(np.array([cell], np.int32), t, ended)
-        for cell in self.debouncer.lost(t, self.subjects.high).tolist():
-            events.append(self.book.end(self.kind, self.subjects.names(cell), t, "out_of_sight"))
+        lost = self.debouncer.lost(t, self.subjects.high)
+        events += [self._end_of(cell, t, "out_of_sight") for cell in lost.tolist()]
+        if len(lost):
+            self._worst.forget(lost)
         return [event for event in events if event is not None]
 
     def quiet_until(self, t: float) -> float:
@@ -87,6 +88,7 @@ class Watch:
         cell = self.subjects.cells(ev)
         action = self.debouncer.update(cell, ev.t, ev.epoch, ev.score, ev.threshold)
         severity = self.debouncer.shown(cell, ev.t, action, ev.severity)
+        self._worst.take(ev, cell, action)
         events: list[AlarmEvent | None] = []
         news = ev.news if ev.news is not None else np.zeros(len(ev), bool)
         rows = np.flatnonzero(action)
@@ -108,6 +110,8 @@ class Watch:
             if event is not None:
                 events.append(event)
                 self._said_t[cell[row]], self._said_severity[cell[row]] = ev.t[row], severity[row]
+        if (over := cell[action == CLEAR]).size:
+            self._worst.forget(over[~self.debouncer.cells["active"][over]])
         if ev.sparse:
             events += self._absent(cell, t)
         return events
@@ -122,25 +126,22 @@ class Watch:
         cells = watched[~seen[watched]]
         n = len(cells)
         action = self.debouncer.update(cells, np.full(n, t), self.subjects.heard_t(cells), np.zeros(n), np.ones(n))
-        gone = cells[action == CLEAR].tolist()
-        return [self.book.cleared(self._gone(self.subjects.names(cell), t)) for cell in gone]
+        gone = cells[action == CLEAR]
+        events = [self.book.cleared(self._gone(cell, t)) for cell in gone.tolist()]
+        self._worst.forget(gone)
+        return events
 
-    def _gone(self, subjects: tuple[str, ...], t: float) -> Finding:
+    def _gone(self, cell: int, t: float) -> Finding:
+        subjects = self.subjects.names(cell)
         last = self.book.active.get((self.kind, subjects))
         evidence = last.evidence if last else {}
         severity = last.severity if last else SEVERITIES[0]
-        return Finding(self.kind, subjects, t, 0.0, last.threshold if last else 0.0, severity, evidence)
+        threshold = last.threshold if last else 0.0
+        return Finding(self.kind, subjects, t, 0.0, threshold, severity, evidence, self._worst.of(cell))
 
     def _finding(self, ev: Evidence, row: int, cell: int, severity: str) -> Finding:
-        evidence: dict[str, Any] = {}
-        if ev.cause_bits is not None:
-            bits = int(ev.cause_bits[row])
-            evidence["causes"] = [name for i, name in enumerate(ev.causes) if bits >> i & 1]
-        for name, column in ev.numbers.items():
-            value = float(column[row])
-            evidence[name] = round(value, DIGITS) if math.isfinite(value) else None
-        if ev.details:
-            evidence.update(ev.details[row])
+        causes = None if ev.cause_bits is None else named(ev.causes, int(ev.cause_bits[row]))
+        numbers = {name: float(column[row]) for name, column in ev.numbers.items()}
         return Finding(
             ev.kind,
             self.subjects.names(cell),
@@ -148,7 +149,8 @@ class Watch:
             round(float(ev.score[row]), DIGITS),
             round(float(ev.threshold[row]), DIGITS),
             severity,
-            evidence,
+            evidence_of(causes, numbers, ev.details[row] if ev.details else None),
+            self._worst.of(cell),
         )
 
     def adopt(self, event: AlarmEvent) -> bool:
@@ -164,12 +166,14 @@ class Watch:
         own = self.debouncer.cells[cell]
         if not (own["active"] and alarm_id(self.kind, event.subjects, float(own["t_onset"])) == event.id):
             self.debouncer.adopt(cell, event.t_onset, event.t_raised, event.t, severity)
+            self._worst.adopt(cell, event.worst)
         return True
 
     def disown(self, subjects: tuple[str, ...]) -> None:
         """An alarm on this subject ended before the restart: it is not active any more."""
         if (cell := self.subjects.find(subjects)) >= 0:
             self.debouncer.reset(np.array([cell], np.int32))
+            self._worst.forget(np.array([cell], np.int32))
 
     def forget(self, slots: I4, t: float) -> list[AlarmEvent]:
         """These vehicles are gone: end the alarms that they are part of."""
@@ -198,22 +202,29 @@ class Watch:
 
     def _end(self, cells: I4, t: float, ended: Ended) -> list[AlarmEvent]:
         active = cells[self.debouncer.cells["active"][cells]]
-        events = [self.book.end(self.kind, self.subjects.names(cell), t, ended) for cell in active.tolist()]
+        events = [self._end_of(cell, t, ended) for cell in active.tolist()]
         self.debouncer.reset(cells)
+        self._worst.forget(cells)
         self.subjects.release(cells)
         return [event for event in events if event is not None]
+
+    def _end_of(self, cell: int, t: float, ended: Ended) -> AlarmEvent | None:
+        return self.book.end(self.kind, self.subjects.names(cell), t, ended, self._worst.of(cell))
 
     def snapshot(self) -> dict[str, Any]:
         """Counts and cells."""
         n = self.subjects.high
+        active = np.flatnonzero(self.debouncer.cells["active"][:n]).astype(np.int32)
         said = {"t": self._said_t[:n], "severity": self._said_severity[:n]}
         subjects, debouncer = self.subjects.snapshot(), self.debouncer.snapshot(n)
-        return {"subjects": subjects, "debouncer": debouncer, "said": said, "scores": self.scores, "spoke": self._spoke}
+        parts = {"subjects": subjects, "debouncer": debouncer, "said": said, "worst": self._worst.snapshot(active)}
+        return {**parts, "scores": self.scores, "spoke": self._spoke}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Take over a snapshot."""
         self.subjects.restore(state["subjects"])
         self.debouncer.restore(state["debouncer"])
+        self._worst.restore(state["worst"])
         n = min(len(state["said"]["t"]), len(self._said_t))
         self._said_t[:n], self._said_severity[:n] = state["said"]["t"][:n], state["said"]["severity"][:n]
         self.scores, self._spoke = state["scores"], state["spoke"]

@@ -48,6 +48,7 @@ DECLARATION = Declaration(
             needs=((Kind.ADSB,),),
             threshold=lambda settings: float(settings.probability),
             safety=True,
+            least="sep_nm",
         ),
         AlarmKind(
             name="los",
@@ -56,6 +57,7 @@ DECLARATION = Declaration(
             say=_say,
             needs=((Kind.ADSB,),),
             safety=True,
+            least="sep_nm",
             settings=Los,
         ),
     ),

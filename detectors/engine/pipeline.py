@@ -29,9 +29,11 @@ from watchkeeper.detectors.alarms.events import AlarmBook, AlarmEvent
 from watchkeeper.detectors.alarms.subjects import Pairs, Places, Subjects, Vehicles
 from watchkeeper.detectors.alarms.watch import Watch
 from watchkeeper.detectors.base import AcceptingDetector, Detector, Evidence, Window
+from watchkeeper.detectors.catalog import spoken
 from watchkeeper.detectors.clock.alarms import ClockAlarms
 from watchkeeper.detectors.clock.declaration import CLOCK
 from watchkeeper.detectors.coverage.declaration import WATCH
+from watchkeeper.detectors.declaration import AlarmKind
 from watchkeeper.detectors.engine import state
 from watchkeeper.detectors.engine.arrivals import Arrivals, single
 from watchkeeper.detectors.engine.eventtime import (
@@ -77,17 +79,18 @@ class Pipeline:
         self._era = 0
         # vehicles that were forgotten early, because the fleet was full
         self.crowded_out = 0
-        self.book = AlarmBook(config.alarms)
+        self.book = AlarmBook(config.alarms, spoken)
         self._begin()
 
     def _begin(self) -> None:
         """An empty fleet at an unknown time."""
         config = self.config
         self.fleet = Fleet(config.fleet)
+        self.book.called = self.fleet.callsigns
         self.clock = EventClock(config.time, config.fleet.max_vehicles + config.limits.max_gateways)
         self.guard = Guard(config, self.fleet, self.book)
         self.watches = {
-            kind.name: self.watch_over(kind.name, detector)
+            kind.name: self.watch_over(kind, detector)
             for detector in self.detectors
             for kind in detector.declaration.kinds
             if self._section(kind.name).enabled
@@ -106,9 +109,9 @@ class Pipeline:
         self._away = False
         self._last_t = -np.inf
 
-    def watch_over(self, kind: str, detector: Detector) -> Watch:
+    def watch_over(self, kind: AlarmKind, detector: Detector) -> Watch:
         """A watch over one alarm kind that has seen nothing yet."""
-        return Watch(kind, self._section(kind).debounce, self._subjects(detector), self.book)
+        return Watch(kind, self._section(kind.name).debounce, self._subjects(detector), self.book)
 
     def no_incidents(self) -> Incidents | None:
         """Incidents, none open so far; None when they are switched off. A diagnosis rests on link statistics."""
@@ -157,7 +160,7 @@ class Pipeline:
                 self._drop(kind, Drop.LATE, int((codes == LATE).sum()))
                 self._drop(kind, Drop.CLOCK, int((codes == REFUSED).sum()))
                 cols = cols.take(codes == ACCEPT)  # noqa: PLW2901
-            self._accept(batch, kind, cols)
+            self._accept(batch, kind, cols, moved=verdict.shifted)
         return self._run(self.clock.closed)
 
     def advance(self, t: float) -> list[AlarmEvent]:
@@ -208,8 +211,8 @@ class Pipeline:
 
     # -- intake ---------------------------------------------------------------------------------------------
 
-    def _accept(self, batch: CheckedBatch, kind: Kind, cols: Columns) -> None:
-        """Give the samples their slots and let them wait for their tick."""
+    def _accept(self, batch: CheckedBatch, kind: Kind, cols: Columns, *, moved: bool = True) -> None:
+        """Give the samples their slots and let them wait for their tick. `moved`: their times are not the batch's."""
         fleet = self.fleet
         if len(cols.t) and cols.t.min() <= self._stream_done * self.clock.tick_s:
             # its tick is over: time was said to have reached it
@@ -225,7 +228,7 @@ class Pipeline:
             for vid in np.flatnonzero((source > -2) & (slot_of_vid < 0)).tolist():
                 slot_of_vid[vid] = fleet.slot_for(batch.ids[vid], int(source[vid]))
         if batch.callsigns:
-            fleet.call(batch.callsigns)
+            fleet.call(batch, cols, moved=moved)
         slot = fleet.expect(slot_of_vid, cols.vid, cols.t)
         block = Block(slot, via, cols.t, cols.data)
         if (full := slot < 0).any():
@@ -340,6 +343,7 @@ class Pipeline:
             self.fleet.ingest(rows)
             self.gateway_table.hear(rows.via, t)
             self._last_t = max(self._last_t, float(rows.t.max()))
+        self.fleet.use_callsigns(t)
         if self.fleet.declared.any:
             self.fleet.declared.expect(t, self.fleet.high)
         window = Window(t, samples)

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from watchkeeper.detectors.alarms.events import CLEARED, AlarmEvent, encode_event
 from watchkeeper.detectors.alarms.watch import Watch
 from watchkeeper.detectors.base import Detector, PlaceDetector
+from watchkeeper.detectors.catalog import detector_kinds
 from watchkeeper.detectors.clock.alarms import ClockAlarms
 from watchkeeper.detectors.clock.declaration import CLOCK
 from watchkeeper.detectors.coverage.alarms import WatchAlarms
@@ -88,11 +89,11 @@ def _restore_parts(p: Pipeline, state: dict[str, Any]) -> dict[str, str]:
         cold["coverage"] = why
     if why := refusal(p.clock_alarms, state["clock_alarms"]):
         cold["clock alarms"] = why
-    makers = _makers(p)
+    makers, kinds = _makers(p), detector_kinds()
     for kind, watch in p.watches.items():
         if kind in state["watches"] and (why := refusal(watch, state["watches"][kind])):
             cold[f"{kind} alarms"] = why
-            p.watches[kind] = p.watch_over(kind, makers[kind])
+            p.watches[kind] = p.watch_over(kinds[kind], makers[kind])
     # the link detector whose statistics they read may be another one now
     incidents = p.incidents = p.no_incidents()
     if incidents is not None and state["incidents"] is not None and (why := refusal(incidents, state["incidents"])):

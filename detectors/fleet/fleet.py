@@ -16,10 +16,11 @@ from numpy.typing import NDArray
 
 from watchkeeper.config.schema import FleetLimits
 from watchkeeper.config.topology import UNDECLARED, Topology
+from watchkeeper.detectors.fleet.callsigns import Callsigns
 from watchkeeper.detectors.fleet.crowd import Door
 from watchkeeper.detectors.fleet.declared import SENT_BY_VEHICLES, Declared
 from watchkeeper.detectors.fleet.growing import Growing
-from watchkeeper.streams.batch import F8, I4, I8, Bool
+from watchkeeper.streams.batch import F8, I4, I8, Batch, Bool, Columns
 from watchkeeper.streams.kernels import njit
 from watchkeeper.streams.messages import COLUMN, FIELDS, Kind
 
@@ -105,7 +106,7 @@ class Fleet:
         # the first eight bytes of each id as a number, which sorts as the ids do; `id_cut` where there are more bytes
         self.id_key: NDArray[np.uint64] = np.zeros(capacity, np.uint64)
         self.id_cut: Bool = np.zeros(capacity, np.bool_)
-        self.callsigns: dict[str, str] = {}
+        self._callsigns = Callsigns()
         # the last time that we were away, from and to: what nobody heard then is nobody's silence
         self.away: tuple[float, float] = (0.0, 0.0)
         # newest sample on its way to each slot, whether or not a tick has taken it in yet
@@ -168,11 +169,18 @@ class Fleet:
         rows = np.lexsort((key[second], key[first]))
         return first[rows], second[rows], rows
 
-    def call(self, callsigns: dict[str, str]) -> None:
-        """Note callsigns. They are for people: no alarm depends on them."""
-        self.callsigns.update(callsigns)
-        if len(self.callsigns) > 2 * self.capacity:
-            self.callsigns = {name: self.callsigns[name] for name in self.slot_of if name in self.callsigns}
+    @property
+    def callsigns(self) -> dict[str, str]:
+        """Callsigns by id, of those that have one. They are for people: nothing is judged by them."""
+        return self._callsigns.now
+
+    def call(self, batch: Batch, cols: Columns, *, moved: bool = False) -> None:
+        """Note the callsigns that these samples bring; they are used from their tick on (see Callsigns.note)."""
+        self._callsigns.note(batch, cols, self.slot_of, moved=moved)
+
+    def use_callsigns(self, t: float) -> None:
+        """The tick that ends at t runs: use the callsigns that came with its samples."""
+        self._callsigns.reach(t, self.slot_of)
 
     def expect(self, slot_of_vid: I4, vid: I4, t: F8) -> I4:
         """The slots of samples that are on their way here, so that their rows are not given away meanwhile."""
@@ -240,7 +248,7 @@ class Fleet:
             ring.forget(slots)
         for slot in slots[self.expected_t[slots] <= t].tolist():
             del self.slot_of[self.ids[slot]]
-            self.callsigns.pop(self.ids[slot], None)
+            self._callsigns.forget(self.ids[slot])
             self.ids[slot], self.id_key[slot], self.id_cut[slot] = "", 0, False
             self.expected_t[slot] = -np.inf
             heapq.heappush(self._free, slot)
@@ -270,7 +278,7 @@ class Fleet:
             "slots": np.fromiter(self.slot_of.values(), np.int32, len(self.slot_of)),
             "free": np.array(self._free, np.int32),
             "door": self.door.snapshot(),
-            "callsigns": self.callsigns,
+            "callsigns": self._callsigns.snapshot(),
             "away": list(self.away),
             "expected_t": self.expected_t[:h],
             "kinds": kinds,
@@ -286,7 +294,7 @@ class Fleet:
             self._name(slot, name)
         self._free = state["free"].tolist()
         self.door.restore(state["door"])
-        self.callsigns = dict(state["callsigns"])
+        self._callsigns.restore(state["callsigns"])
         self.away = (state["away"][0], state["away"][1])
         self.expected_t[:h] = state["expected_t"]
         for kind in Kind:

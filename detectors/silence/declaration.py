@@ -40,6 +40,7 @@ DECLARATION = Declaration(
             facts=SilenceFacts,
             say=_say,
             causes={kind.word: f"the stream `{kind.word}` is silent" for kind in Kind},
+            grows=True,
         ),
     ),
     gauges=(Gauge(name="vehicles", help="Vehicles with a silent stream now"),),

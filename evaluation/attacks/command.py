@@ -104,7 +104,8 @@ def attacked(batch: Batch, made: Sequence[Injection]) -> Batch:
         for kind in SENSORS:
             if kind in kinds:
                 kinds[kind] = _changed(kinds[kind], vid, kind, injection)
-    return Batch(batch.ids, {kind: cols for kind, cols in kinds.items() if len(cols)}, batch.vias, batch.callsigns)
+    kept = {kind: cols for kind, cols in kinds.items() if len(cols)}
+    return Batch(batch.ids, kept, batch.vias, batch.callsigns, batch.called_t)
 
 
 def _changed(cols: Columns, vid: int, kind: Kind, made: Injection) -> Columns:

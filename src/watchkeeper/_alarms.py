@@ -12,7 +12,7 @@ import msgspec
 
 from watchkeeper.detectors.alarms.events import CLEARED, AlarmEvent
 from watchkeeper.detectors.base import SEVERITIES
-from watchkeeper.detectors.catalog import say
+from watchkeeper.detectors.catalog import said
 from watchkeeper.streams.frames.cells import Clock
 from watchkeeper.streams.frames.write import COUNT, FLAG, NUMBER, TEXT, Backend, frame_of, time_cells, time_type
 
@@ -149,7 +149,7 @@ class Alarms(Sequence[AlarmEvent], Generic[F]):
             "events": [len(life) for life in lives],
             "active": [last.state != CLEARED for last in self._last],
             "ended": [last.ended for last in self._last],
-            "say": [say(last) for last in self._last],
+            "say": [said(last) for last in self._last],
             "evidence": [msgspec.json.encode(last.evidence).decode() for last in self._last],
         }
 

@@ -25,7 +25,7 @@ import msgspec
 import numpy as np
 
 from watchkeeper.config.schema import Limits, Topics
-from watchkeeper.streams.batch import F8, I4, U1, Batch, CheckedBatch, Columns, concat
+from watchkeeper.streams.batch import F8, I4, U1, Batch, CheckedBatch, Columns, concat, later_calls
 from watchkeeper.streams.check import REASONS, sound
 from watchkeeper.streams.codec.encode import FRAME_VERSION, encode_sample, frame_topic, sample_topic
 from watchkeeper.streams.foreign.decode import ForeignError, json_decoder, msgpack_decoder
@@ -139,6 +139,7 @@ class Decoder:
         self._vias = _Names()
         self._parts: dict[Kind, _Part] = {}
         self._callsigns: dict[str, str] = {}
+        self._called_t: dict[str, float] = {}
         self._seq = 0
 
     @property
@@ -190,7 +191,7 @@ class Decoder:
         if vid < 0 or (own_id is not None and own_id != name):
             raise _RefusedError(Drop.ID)
         if callsign:
-            self._callsigns[name] = callsign[:ID_MAX]
+            self._call(name, callsign, t)
         part = self._part(kind)
         part.rows.append((t, *fields))
         part.origins.append((topic, payload))
@@ -225,8 +226,16 @@ class Decoder:
         via = self._frame_vias(frame.via, n)
         self._part(kind).add(Columns(np.arange(self._seq, self._seq + n), vid, via, t, data), (topic, payload))
         if frame.callsign is not None:
-            self._callsigns.update({i: c[:ID_MAX] for i, c in zip(frame.id, frame.callsign, strict=True) if c})
+            known = self._callsigns
+            for name, callsign, at in zip(frame.id, frame.callsign, t.tolist(), strict=True):
+                if callsign and known.get(name) != callsign:
+                    self._call(name, callsign, at)
         self._seq += n
+
+    def _call(self, name: str, callsign: str | None, t: float) -> None:
+        """A sample of this time names its vehicle."""
+        if callsign and self._callsigns.get(name) != callsign[:ID_MAX]:
+            self._callsigns[name], self._called_t[name] = callsign[:ID_MAX], t
 
     def add_batch(self, batch: Batch) -> None:
         """Take samples that are columns already. Like `add` it reports bad ones to `on_bad` and never raises."""
@@ -246,8 +255,9 @@ class Decoder:
                 self._part(kind).add(moved, None)
                 last = max(last, int(cols.seq[-1]))
         # an adapter may know the callsigns of many more than it has heard just now
-        signs = batch.callsigns
-        self._callsigns.update({name: signs[name][:ID_MAX] for name in batch.ids if signs.get(name)} if signs else {})
+        if batch.callsigns:
+            for name, first_t in zip(batch.ids, batch.first_t().tolist(), strict=True):
+                self._call(name, batch.callsigns.get(name), batch.called_t.get(name, first_t))
         self._seq += last + 1
 
     def _frame_vias(self, via: str | list[str] | None, n: int) -> I4:
@@ -275,7 +285,8 @@ class Decoder:
             cols = sound(kind, cols, partial(self._refuse, kind, part, ids, cols))
             if len(cols):
                 kinds[kind] = cols
-        batch = CheckedBatch(ids, kinds, list(self._vias.index), self._callsigns)
+        called_t = later_calls(ids, kinds, self._called_t)
+        batch = CheckedBatch(ids, kinds, list(self._vias.index), self._callsigns, called_t)
         self._reset()
         return batch if kinds else None
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from watchkeeper.streams.batch import F8, Batch
 from watchkeeper.streams.frames.cells import Clock
-from watchkeeper.streams.logs.flat import EVERY_FIELD, Flattener
+from watchkeeper.streams.logs.flat import EVERY_FIELD, TEXTS, Flattener
 
 Backend = Literal["pandas", "polars", "pyarrow"]
 # Where nothing says which: the first of these that is installed.
@@ -86,9 +86,10 @@ def samples_frame(batches: Iterable[Batch], backend: str | None) -> Any:
         **values,
     }
     schema = {"id": TEXT, "kind": TEXT} | dict.fromkeys(values, NUMBER)
-    vias = [via for flat in flats for via in flat.via]
-    if any(via is not None for via in vias):
-        columns["via"], schema["via"] = vias, TEXT
+    for name in TEXTS:
+        texts = [text for flat in flats for text in getattr(flat, name)]
+        if any(text is not None for text in texts):
+            columns[name], schema[name] = texts, TEXT
     return frame_of(columns, schema, backend)
 
 

@@ -12,7 +12,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from watchkeeper.streams.batch import F8, I4, I8, B, Batch, CheckedBatch, Columns, concat, slice_batch
+from watchkeeper.streams.batch import F8, I4, I8, B, Batch, CheckedBatch, Columns, concat, later_calls, slice_batch
 from watchkeeper.streams.messages import Kind
 
 # A log's own time is a running median of its sample times. On sorted times a median changes nothing, gaps
@@ -35,6 +35,7 @@ def join(batches: Sequence[Batch]) -> Batch:
     ids: dict[str, int] = {}
     vias: dict[str, int] = {}
     callsigns: dict[str, str] = {}
+    called_t: dict[str, float] = {}
     parts: dict[Kind, list[Columns]] = {}
     offset = 0
     for batch in map(numbered, batches):
@@ -45,11 +46,16 @@ def join(batches: Sequence[Batch]) -> Batch:
             if len(c):
                 moved = Columns(c.seq + offset, id_table[c.vid], via_table[c.via], c.t, c.data)
                 parts.setdefault(kind, []).append(moved)
-        callsigns.update(batch.callsigns)
+        news = {name: sign for name, sign in batch.callsigns.items() if callsigns.get(name) != sign}
+        if news:
+            first_t = dict(zip(batch.ids, batch.first_t().tolist(), strict=True))
+            called_t |= {name: batch.called_t.get(name, first_t.get(name, np.inf)) for name in news}
+            callsigns |= news
         offset += len(batch)
     kinds = {kind: blocks[0] if len(blocks) == 1 else concat(blocks) for kind, blocks in sorted(parts.items())}
     make = CheckedBatch if all(isinstance(batch, CheckedBatch) for batch in batches) else Batch
-    return make(list(ids), kinds, list(vias), {name: callsigns[name] for name in ids if name in callsigns})
+    signs = {name: callsigns[name] for name in ids if name in callsigns}
+    return make(list(ids), kinds, list(vias), signs, later_calls(list(ids), kinds, called_t))
 
 
 def _renumber(names: list[str], used: list[I4], index: dict[str, int]) -> I4:

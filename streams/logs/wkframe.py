@@ -9,7 +9,7 @@ r"""The bytes of a `.wklog`: what a frame looks like. The writer and the reader 
 All numbers are little-endian, checksums are CRC-32, payloads MessagePack:
 
     HEAD    {"version": 2, "schema": {"adsb": [["lat", "deg"], …], …}}
-    DATA    {"ids": […], "vias": […], "callsigns": {id: callsign},
+    DATA    {"ids": […], "vias": […], "callsigns": {id: callsign}, "called_t": {id: since when, if not at once},
              "kinds": [[word, samples, has via, has seq, [columns], [codes]], …], "arrays": bin}
     INDX    {"offset": bin i8, "samples": bin i8, "t_min": bin f8, "t_max": bin f8}
 
@@ -80,10 +80,11 @@ class _Block(msgspec.Struct, array_like=True):
     codes: list[Code] = []
 
 
-class _Data(msgspec.Struct):
+class _Data(msgspec.Struct, kw_only=True, omit_defaults=True):
     ids: list[str]
     vias: list[str]
     callsigns: dict[str, str]
+    called_t: dict[str, float] = {}
     kinds: list[_Block]
     arrays: memoryview
 
@@ -140,7 +141,16 @@ def encode_data(batch: Batch, *, packed: bool = False) -> bytes:
         arrays += _packed(block, cols) if packed else _plain(block, cols)
         blocks.append(block)
     blob = memoryview(b"".join(arrays))
-    return msgspec.msgpack.encode(_Data(batch.ids, batch.vias, batch.callsigns, blocks, blob))
+    return msgspec.msgpack.encode(
+        _Data(
+            ids=batch.ids,
+            vias=batch.vias,
+            callsigns=batch.callsigns,
+            called_t=batch.called_t,
+            kinds=blocks,
+            arrays=blob,
+        )
+    )
 
 
 def _plain(block: _Block, cols: Columns) -> list[bytes]:
@@ -214,7 +224,7 @@ def _batch(frame: _Data, columns: dict[str, list[int]]) -> Batch:
         kinds[kind] = Columns(seq, vid, via, t, data)
     if len(kinds) > 1 and len(np.unique(order := np.concatenate([c.seq for c in kinds.values()]))) != len(order):
         raise ValueError("samples that share a place in the order")
-    return Batch(frame.ids, kinds, frame.vias, frame.callsigns)
+    return Batch(frame.ids, kinds, frame.vias, frame.callsigns, frame.called_t)
 
 
 _Parts = tuple[F8, I8, F8, I4, I4]

@@ -232,4 +232,4 @@ def _with_vias(batch: Batch, parent: dict[str, str]) -> Batch:
     number = {name: i for i, name in enumerate(vias)}
     of_vid: I4 = np.array([number.get(parent[name], -1) if "/" not in name else -1 for name in batch.ids], np.int32)
     kinds = {k: Columns(c.seq, c.vid, of_vid[c.vid], c.t, c.data) for k, c in batch.kinds.items()}
-    return Batch(batch.ids, kinds, vias, batch.callsigns)
+    return Batch(batch.ids, kinds, vias, batch.callsigns, batch.called_t)

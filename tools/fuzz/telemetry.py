@@ -121,7 +121,7 @@ def _batches(rng: np.random.Generator, number: int) -> Iterator[Batch]:
             for kind, cols in kinds.items():
                 _flip(kind, cols, flips, first_t + FLIP_S)
         if kinds:
-            yield Batch(batch.ids, kinds, vias, batch.callsigns)
+            yield Batch(batch.ids, kinds, vias, batch.callsigns, batch.called_t)
 
 
 def _spoilt(

@@ -108,6 +108,10 @@ interface AlarmEvent {
   diagnosis: Diagnosis | null;
   /** How it ended, one word of the declared ones; null until then. */
   ended: string | null;
+  /** The event as one sentence; empty in journals of earlier versions. */
+  say: string;
+  /** The moment of the highest score or the least separation; null in journals of earlier versions. */
+  worst: { t: number; score: number; evidence: Evidence } | null;
 }
 
 interface Acknowledgement {

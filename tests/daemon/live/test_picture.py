@@ -181,7 +181,7 @@ def test_whoever_applies_the_changes_knows_all_names(steps: list[list[tuple[str,
     for i, step in enumerate(steps):
         for name, callsign in step:
             fleet.slot_for(name)
-            fleet.call({name: callsign})
+            fleet.callsigns[name] = callsign
         if i % 3 == 2:
             fleet.forget(np.array([fleet.slot_of[name] for name, _ in step[:1]], np.int32), T)
         roster.update(fleet)

@@ -19,6 +19,7 @@ from watchkeeper.detectors.alarms.events import AlarmBook, AlarmEvent, encode_ev
 from watchkeeper.detectors.alarms.subjects import Pairs
 from watchkeeper.detectors.alarms.watch import Watch
 from watchkeeper.detectors.base import Evidence
+from watchkeeper.detectors.catalog import detector_kinds, spoken
 from watchkeeper.detectors.engine.pipeline import Pipeline
 from watchkeeper.detectors.fleet.fleet import Fleet
 from watchkeeper.streams.batch import Batch, Columns, columns_of, slice_batch
@@ -333,7 +334,7 @@ def test_a_pair_does_not_inherit_the_epochs_of_the_pair_that_had_its_cell_before
     fleet = Fleet(DEFAULT.fleet)
     slots = np.array([fleet.slot_for(name) for name in ("a", "b", "c", "d")], np.int32)
     rule = Debounce(n=1, m=1, bridge_s=5.0, lost_s=1000.0)
-    watch = Watch("los", rule, Pairs(fleet, 1), AlarmBook(DEFAULT.alarms))
+    watch = Watch(detector_kinds()["los"], rule, Pairs(fleet, 1), AlarmBook(DEFAULT.alarms, spoken))
 
     def named(first: int, second: int, epoch: float, score: float) -> Evidence:
         one = np.ones(1)

@@ -1,0 +1,165 @@
+"""The worst moment of every active alarm of one kind, in columns: no Python time per alarm and tick.
+
+The worst moment is that of the highest score; or, where the kind declares one, that of the least value of a figure,
+such as the separation of two aircraft. Of equal moments the first counts. A moment begins to count when the alarm is
+raised. Where a kind's score `grows` with time alone nothing is kept here: ticks in which nothing happens are left out,
+so only what is told may count, and the alarm book compares that.
+
+Owned by a Watch. Times are event time in seconds.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from watchkeeper.detectors.alarms.debounce import RAISE, STILL
+from watchkeeper.detectors.alarms.events import TIME_DIGITS, Moment
+from watchkeeper.detectors.base import Evidence
+from watchkeeper.detectors.declaration import AlarmKind
+from watchkeeper.detectors.fleet.growing import Growing
+from watchkeeper.streams.batch import F8, I4, I8, U1
+
+# Digits after the point in an alarm's numbers: a tenth of a millimetre, or of a millisecond.
+DIGITS = 4
+
+
+class Worst:
+    """One row of figures per cell, of which those of active alarms mean something."""
+
+    def __init__(self, kind: AlarmKind, growing: Growing) -> None:
+        self._least, self._grows = kind.least, kind.grows
+        self._growing = growing
+        # what is compared: the score, or the figure's negative
+        self._rank: F8 = growing.full(-np.inf)
+        self._t: F8 = growing.full(np.nan)
+        self._score: F8 = growing.full(np.nan)
+        self._bits: I8 = np.zeros(growing.capacity, np.int64)
+        self._causes: list[str] | None = None
+        # the evidence's numbers by [cell, name]; memory counts where something was written
+        self._names: list[str] = []
+        self._numbers: F8 = np.zeros((growing.capacity, 0))
+        self._details: dict[int, dict[str, Any]] = {}
+
+    def take(self, ev: Evidence, cell: I4, action: U1) -> None:
+        """Note the rows that are worse than anything before in their alarms, after the debouncer gave these actions."""
+        if self._grows:
+            return
+        raised = cell[action == RAISE]
+        self._rank[raised] = -np.inf
+        rows = np.flatnonzero((action == RAISE) | (action == STILL))
+        if not len(rows):
+            return
+        figure = ev.numbers.get(self._least)
+        rank = ev.score[rows] if figure is None else -figure[rows]
+        worse = rank > self._rank[cell[rows]]
+        if not worse.any():
+            return
+        rows, rank = rows[worse], rank[worse]
+        # a cell may have several rows: the worst is written last, of equal ones the first
+        order = np.lexsort((-rows, rank))
+        rows, rank = rows[order], rank[order]
+        at = cell[rows]
+        self._rank[at], self._t[at], self._score[at] = rank, ev.t[rows], ev.score[rows]
+        if ev.cause_bits is not None:
+            self._causes = list(ev.causes)
+            self._bits[at] = ev.cause_bits[rows]
+        self._know(ev.numbers)
+        if self._names:
+            self._numbers[at] = np.column_stack([_column(ev.numbers.get(name), rows) for name in self._names])
+        for place, row in zip(at.tolist(), rows.tolist(), strict=True) if ev.details or self._details else ():
+            self._details[place] = ev.details[row] if ev.details else {}
+
+    def _know(self, names: Iterable[str]) -> None:
+        """Have a column for each of these numbers. As a rule a kind always has the same ones."""
+        new = [name for name in names if name not in self._names]
+        if new:
+            self._names += new
+            numbers = np.zeros((self._growing.capacity, len(self._names)))
+            active = self._rank[: self._growing.ready] > -np.inf
+            numbers[: len(active)][active] = np.nan
+            numbers[: len(active), : self._numbers.shape[1]] = self._numbers[: len(active)]
+            self._numbers = numbers
+
+    def of(self, cell: int) -> Moment | None:
+        """The worst moment of an active alarm; None where none is kept."""
+        if not self._rank[cell] > -np.inf:
+            return None
+        causes = None if self._causes is None else named(self._causes, int(self._bits[cell]))
+        numbers = dict(zip(self._names, self._numbers[cell].tolist(), strict=True))
+        evidence = evidence_of(causes, numbers, self._details.get(cell))
+        return Moment(round(float(self._t[cell]), TIME_DIGITS), round(float(self._score[cell]), DIGITS), evidence)
+
+    def adopt(self, cell: int, moment: Moment | None) -> None:
+        """An alarm of a journal is active now: its worst moment, unless a worse one is known here."""
+        self.forget(np.array([cell], np.int32))
+        if moment is None or self._grows:
+            return
+        evidence = dict(moment.evidence)
+        rank = evidence.get(self._least) if self._least else moment.score
+        if not isinstance(rank, int | float):
+            return
+        self._rank[cell], self._t[cell], self._score[cell] = -rank if self._least else rank, moment.t, moment.score
+        numbers = {name: value for name, value in evidence.items() if isinstance(value, float) or value is None}
+        self._know(numbers)
+        self._numbers[cell] = [math.nan if numbers.get(name) is None else numbers[name] for name in self._names]
+        self._details[cell] = {name: value for name, value in evidence.items() if name not in numbers}
+
+    def forget(self, cells: I4) -> None:
+        """No alarm is active in these cells."""
+        self._rank[cells] = -np.inf
+        self._t[cells] = self._score[cells] = np.nan
+        self._bits[cells] = 0
+        self._numbers[cells] = 0.0
+        for cell in cells.tolist() if self._details else ():
+            self._details.pop(cell, None)
+
+    def snapshot(self, active: I4) -> dict[str, Any]:
+        """The moments of these cells."""
+        return {
+            "cells": active,
+            "rank": self._rank[active],
+            "t": self._t[active],
+            "score": self._score[active],
+            "bits": self._bits[active],
+            "causes": self._causes,
+            "names": list(self._names),
+            "numbers": self._numbers[active],
+            "details": [[cell, self._details[cell]] for cell in active.tolist() if cell in self._details],
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Take over a snapshot."""
+        at = state["cells"]
+        self._rank[at], self._t[at], self._score[at] = state["rank"], state["t"], state["score"]
+        self._bits[at] = state["bits"]
+        self._causes = None if state["causes"] is None else list(state["causes"])
+        self._know(state["names"])
+        self._numbers[at] = state["numbers"]
+        self._details = {cell: dict(details) for cell, details in state["details"]}
+
+
+def _column(column: F8 | None, rows: I8) -> F8:
+    return np.full(len(rows), np.nan) if column is None else column[rows]
+
+
+def named(causes: Sequence[str], bits: int) -> list[str]:
+    """The causes whose bits are set.
+
+    >>> named(["jump", "climb", "speed"], 0b101)
+    ['jump', 'speed']
+    """
+    return [name for i, name in enumerate(causes) if bits >> i & 1]
+
+
+def evidence_of(
+    causes: list[str] | None, numbers: Mapping[str, float], details: Mapping[str, Any] | None
+) -> dict[str, Any]:
+    """Evidence as it is published: causes by name, rounded numbers, null for what is not known."""
+    evidence: dict[str, Any] = {} if causes is None else {"causes": causes}
+    for name, value in numbers.items():
+        evidence[name] = round(value, DIGITS) if math.isfinite(value) else None
+    return evidence | dict(details or {})
