@@ -84,6 +84,7 @@ docs: $(VENV)/ready ## the reference pages that are generated from the code
 	$(BIN)/python -m watchkeeper.config.reference > docs/configuration.md
 	$(BIN)/python -m watchkeeper.streams.codec.reference > docs/messages.md
 	$(BIN)/python -m watchkeeper.detectors.reference > docs/alarms.md
+	$(BIN)/python -m watchkeeper.detectors.glossary > docs/glossary.md
 	$(BIN)/python -m watchkeeper.streams.adapters.reference > docs/adapters/README.md
 	$(BIN)/python -m watchkeeper.evaluation.attacks.reference > docs/evaluation/attacks.md
 

@@ -21,8 +21,8 @@ from collections.abc import Callable, Iterable, Sequence
 from watchkeeper.config.schema import Config
 from watchkeeper.daemon.logs import kv
 from watchkeeper.detectors.alarms.events import CLEARED, AlarmBook, AlarmEvent, Finding
-from watchkeeper.detectors.catalog import spoken
 from watchkeeper.detectors.coverage.declaration import DAEMON, PART_TROUBLE, WATCH
+from watchkeeper.detectors.sentence import spoken
 
 log = logging.getLogger(__name__)
 

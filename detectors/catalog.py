@@ -8,31 +8,23 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Mapping
 from importlib import import_module
-
-import msgspec
 
 from watchkeeper.config.guests import load_guests, section_of
 from watchkeeper.config.schema import Config
-from watchkeeper.detectors.alarms.events import CLEARED, AlarmEvent
 from watchkeeper.detectors.base import REGISTRY, register
 from watchkeeper.detectors.clock import declaration as clock
 from watchkeeper.detectors.coverage.declaration import KIND as WATCH_KIND
-from watchkeeper.detectors.declaration import ENDINGS, AlarmKind, Ended, Gauge
+from watchkeeper.detectors.declaration import AlarmKind, Gauge
 from watchkeeper.detectors.incidents.declaration import GAUGES, KIND
 
-__all__ = [
-    "REGISTRY", "detector_kinds", "discover", "ended_as", "ended_words", "gauges", "kinds", "said", "say", "spoken",
-    "threshold",
-]  # fmt: skip
+__all__ = ["REGISTRY", "detector_kinds", "discover", "gauges", "kinds", "threshold"]
 
 log = logging.getLogger(__name__)
 
 GROUP = "watchkeeper.detectors"
 # Kinds whose threshold raised: asked with every scrape, logged once.
 _without_threshold: set[str] = set()
-NO_NAMES: Mapping[str, str] = {}
 
 DETECTORS = (
     "kinematics.detector:Kinematics",
@@ -78,44 +70,3 @@ def threshold(kind: AlarmKind, config: Config) -> float:
             _without_threshold.add(kind.name)
             log.exception("no threshold for alarms of the kind %s", kind.name)
         return math.nan
-
-
-def spoken(event: AlarmEvent, called: Mapping[str, str] = NO_NAMES) -> AlarmEvent:
-    """The event with its sentence. `called` are better names for its subjects, such as callsigns."""
-    return msgspec.structs.replace(event, say=say(event, called))
-
-
-def ended_as(event: AlarmEvent, ended: Ended) -> AlarmEvent:
-    """The end of an alarm that no pipeline follows any more, at the time of its last event."""
-    return spoken(msgspec.structs.replace(event, state=CLEARED, t_cleared=event.t, ended=ended))
-
-
-def said(event: AlarmEvent) -> str:
-    """The event's own sentence; one of an earlier version has none, so it is made now."""
-    return event.say or say(event)
-
-
-def say(event: AlarmEvent, called: Mapping[str, str] = NO_NAMES) -> str:
-    """An alarm for a person: one sentence, and one more of how it ended when it did."""
-    sentence = _sentence(event, [called.get(name, name) for name in event.subjects])
-    return sentence if event.ended is None else f"{sentence} Ended: {ended_words(event.ended)}."
-
-
-def ended_words(ended: str) -> str:
-    """How an alarm ended, in words; the word itself if it is one of another version."""
-    return next((words for word, words in ENDINGS.items() if word == ended), ended.replace("_", " "))
-
-
-def _sentence(event: AlarmEvent, subjects: list[str]) -> str:
-    kind = kinds().get(event.kind)
-    if kind is not None:
-        evidence = dict(event.evidence)
-        if "diagnosis" in kind.facts.__struct_fields__:
-            evidence["diagnosis"] = event.diagnosis
-        try:
-            said = kind.say(subjects, msgspec.convert(evidence, kind.facts))
-            return f"{said} Nobody is judging this now: {why}." if (why := evidence.get("unwatched")) else said
-        # an event of another version, or a sentence of another package that fails: the alarm goes out all the same
-        except Exception:
-            log.exception("no sentence for an alarm of the kind %s", event.kind)
-    return f"{event.kind.replace('_', ' ').capitalize()} alarm about {' and '.join(subjects)}."

@@ -20,6 +20,7 @@ from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 from msgspec import Meta, Struct
 
 from watchkeeper.config.section import Section
+from watchkeeper.detectors.words import known, listed  # noqa: F401  packages of others import them from here
 from watchkeeper.streams.batch import Batch
 from watchkeeper.streams.messages import Kind
 from watchkeeper.streams.simulate import simulate
@@ -31,19 +32,21 @@ Ended = Literal[
     "merged", "faded", "replaced", "not_resumed", "not_known",
 ]  # fmt: skip
 ENDINGS: dict[Ended, str] = {
-    "cause_gone": "the evidence is back to normal",
-    "taken_as_normal": "the new state was taken as normal, so whether the cause has gone is not known",
-    "out_of_sight": "no more evidence came, so whether the cause has gone is not known",
-    "forgotten": "the vehicle was not heard for so long that it was removed",
+    "cause_gone": "back to normal",
+    "taken_as_normal": "taken as normal, but the cause may go on",
+    "out_of_sight": "no more evidence came, but the cause may go on",
+    "forgotten": "not heard for so long that the vehicle was removed",
     "accepted": "a person accepted the state as it is",
     "clock_reset": "time went back for good and everything began again",
     "alarms_cleared": "every alarm of the incident has ended",
     "merged": "its area and an older one have become one",
-    "faded": "no part of the area was affected any more",
+    "faded": "no part of the area is affected any more",
     "replaced": "new settings draw other areas in its place",
-    "not_resumed": "after a restart nothing could follow it any more",
-    "not_known": "the record of its end was damaged, so how and when it ended is not known",
+    "not_resumed": "after a restart nothing follows it any more",
+    "not_known": "the record of its end was damaged; how and when it ended is not known",
 }
+# How the name of a field of evidence ends for each unit, where that is not the unit itself.
+UNIT_SUFFIX: dict[str, str] = {"m/s": "mps", "ft/min": "fpm", "NM": "nm"}
 # What each unit of a figure's name is called in Prometheus, which spells base units out.
 METRIC_UNITS: dict[str, str] = {"_s": "_seconds", "_m": "_meters", "_nm": "_nautical_miles"}
 
@@ -73,6 +76,16 @@ class Field:
     unit: str
     meaning: str
 
+    @property
+    def words(self) -> str:
+        """The name for a person, without the unit.
+
+        >>> Field("position_off_m", "m", "").words, Field("rate_ratio", "ratio", "").words
+        ('position off', 'rate')
+        """
+        suffix = UNIT_SUFFIX.get(self.unit, self.unit)
+        return self.name.removesuffix(f"_{suffix}").replace("_", " ")
+
 
 @cache
 def fields_of(facts: type[Facts]) -> tuple[Field, ...]:
@@ -88,25 +101,8 @@ def fields_of(facts: type[Facts]) -> tuple[Field, ...]:
     return tuple(found)
 
 
-def known(value: float | None, digits: int = 0, unit: str = "") -> str:
-    """A number in a sentence, `unknown` when it is not known.
-
-    >>> known(12.345, 1, "NM"), known(None, 0, "s"), known(3000.2, 0, "ft")
-    ('12.3 NM', 'unknown', '3,000 ft')
-    """
-    return "unknown" if value is None else f"{value:,.{digits}f} {unit}".rstrip()
-
-
-def listed(names: Sequence[str]) -> str:
-    """Names in a sentence.
-
-    >>> listed(["gps"]), listed(["gps", "imu"]), listed(["a", "b", "c"])
-    ('gps', 'gps and imu', 'a, b and c')
-    """
-    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
-
-
-# Subjects as a person calls them, and the kind's own Facts.
+# Subjects as a person calls them, and the kind's own Facts. The sentence names them, what is wrong and how much, each
+# number with its unit (words.py); the time goes where it has words.WHEN, else to its end.
 Say = Callable[[Sequence[str], Any], str]
 
 
@@ -114,18 +110,21 @@ Say = Callable[[Sequence[str], Any], str]
 class AlarmKind:
     """One kind of alarm.
 
-    `say` makes one sentence for a person, without state or severity. `threshold` is the score that counts, from the
-    settings of the kind. A kind that is about `safety` is dangerous now, any other a problem to look after.
-    `settings` is the kind's section of the configuration if it is not the detector's own. `needs` are the streams
-    without which nothing can be judged: of each group in it, one at least. `accepts` are the causes that last until a
-    person accepts them (`Pipeline.accept`). An alarm's worst moment is that of its highest score; or of the least value
-    of the figure `least`, a name among its numbers. `grows`: the score grows with time alone, also without samples.
+    `say` makes one sentence for a person, without state or severity; `was` the same of an alarm that is over, with the
+    figures of its worst moment (default: `say`). sentence.py adds times, diagnosis and end. `threshold` is the score
+    that counts, from the settings of the kind. A kind that is about `safety` is dangerous now, any other a problem to
+    look after. `settings` is the kind's section of the configuration if it is not the detector's own. `needs` are the
+    streams without which nothing can be judged: of each group in it, one at least. `accepts` are the causes that last
+    until a person accepts them (`Pipeline.accept`). An alarm's worst moment is that of its highest score; or of the
+    least value of the figure `least`, a name among its numbers. `grows`: the score grows with time alone, also without
+    samples.
     """
 
     name: str
     help: str
     facts: type[Facts]
     say: Say
+    was: Say | None = None
     causes: dict[str, str] = field(default_factory=dict)
     threshold: Callable[[Any], float] = lambda _settings: 1.0
     safety: bool = False

@@ -36,8 +36,9 @@ from watchkeeper.daemon.logs import kv
 from watchkeeper.daemon.outputs.base import Context, Declaration, idle
 from watchkeeper.detectors.alarms.events import AlarmEvent, encode_event
 from watchkeeper.detectors.base import Evidence, Window
-from watchkeeper.detectors.catalog import kinds, said
+from watchkeeper.detectors.catalog import kinds
 from watchkeeper.detectors.engine.pipeline import OnEvidence, Pipeline
+from watchkeeper.detectors.sentence import said
 
 log = logging.getLogger(__name__)
 

@@ -29,7 +29,7 @@ from watchkeeper.config.schema import Config
 from watchkeeper.daemon.logs import kv
 from watchkeeper.daemon.outputs.base import Context, Declaration, settled
 from watchkeeper.detectors.alarms.events import CLEARED, AlarmEvent
-from watchkeeper.detectors.catalog import said
+from watchkeeper.detectors.sentence import said
 from watchkeeper.streams.mqtt.transport import Backoff
 
 log = logging.getLogger(__name__)

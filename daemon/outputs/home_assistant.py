@@ -3,7 +3,8 @@
     <prefix>/sensor/<node>/<kind>/config          how many alarms of this kind are active
     <prefix>/binary_sensor/<node>/<kind>/config   is any?
     <prefix>/sensor/<node>/vehicles/config        vehicles in the fleet table
-    <output>/summary                              what they all show: {"vehicles", "alarms": {kind: n}}; retained
+    <output>/summary                              what they all show, retained: {"vehicles", "alarms": {kind: n},
+                                                  "said": {kind: {"alarm": the sentence of its worst active alarm}}}
 
 Available is what <output>/status says, which has our last will. Off by default. When it is turned off, or the prefix
 changes, what an earlier run announced is removed again: home-assistant.json in the state directory remembers it, as a
@@ -30,7 +31,9 @@ from watchkeeper.daemon.outputs.base import Context, Declaration
 from watchkeeper.daemon.outputs.status import status_topic
 from watchkeeper.daemon.state.checked import replace_file, seal, unseal
 from watchkeeper.detectors.alarms.events import CLEARED, AlarmEvent
+from watchkeeper.detectors.base import SEVERITIES
 from watchkeeper.detectors.catalog import kinds
+from watchkeeper.detectors.sentence import said
 from watchkeeper.streams.foreign.decode import ForeignError, from_json
 
 log = logging.getLogger(__name__)
@@ -81,6 +84,8 @@ def announcements(settings: HomeAssistant, client_id: str, output: str, version:
         found[topic("binary_sensor", kind)] = {
             "name": words.capitalize(), "unique_id": f"{node}_{kind}",
             "value_template": f"{{{{ 'ON' if {count} > 0 else 'OFF' }}}}",
+            "json_attributes_topic": summary_topic(output),
+            "json_attributes_template": f"{{{{ value_json.said.{kind} | tojson }}}}",
             "device_class": "safety" if declared.safety else "problem", **shared,
         }  # fmt: skip
     return found
@@ -107,7 +112,7 @@ class HomeAssistantSink:
         self._announced = self._remembered({*told, summary_topic(context.output)})
         if context.state is not None:
             context.state.on_return.append(lambda: self._remember(self._announced))
-        self._kinds = {event.id: event.kind for event in context.past.active}
+        self._active = {event.id: event for event in context.past.active}
         self._shown = b""
         # events that no summary has shown, and those whose summary is on its way
         self._fresh = self._posted = 0
@@ -126,9 +131,9 @@ class HomeAssistantSink:
     def put(self, event: AlarmEvent) -> None:
         """Count one event; the summary follows within PERIOD_S."""
         if event.state == CLEARED:
-            self._kinds.pop(event.id, None)
+            self._active.pop(event.id, None)
         else:
-            self._kinds[event.id] = event.kind
+            self._active[event.id] = event
         self._fresh += bool(self._wanted)
 
     def connected(self) -> None:
@@ -186,9 +191,13 @@ class HomeAssistantSink:
             self._shown = b""
 
     def _summary(self) -> bytes:
-        active = Counter(self._kinds.values())
+        active = Counter(event.kind for event in self._active.values())
+        worst: dict[str, AlarmEvent] = {}
+        for event in sorted(self._active.values(), key=lambda e: (SEVERITIES.index(e.severity), e.t_raised, e.id)):
+            worst[event.kind] = event
+        sentences = {kind: {"alarm": said(worst[kind]) if kind in worst else ""} for kind in kinds()}
         counts = {kind: active[kind] for kind in kinds()}
-        return msgspec.json.encode({"vehicles": self._context.vehicles(), "alarms": counts})
+        return msgspec.json.encode({"vehicles": self._context.vehicles(), "alarms": counts, "said": sentences})
 
     async def _announce(self) -> None:
         transport, summary = self._context.transport, summary_topic(self._context.output)

@@ -29,7 +29,7 @@ from watchkeeper.daemon.logs import kv
 from watchkeeper.daemon.outputs.journal_file import JournalFile, Numbered
 from watchkeeper.daemon.outputs.journal_past import ENDED_MAX, Past, identity, read_past
 from watchkeeper.detectors.alarms.events import CLEARED, RAISED, UPDATED, AlarmEvent
-from watchkeeper.detectors.catalog import ended_as
+from watchkeeper.detectors.sentence import ended_as
 
 log = logging.getLogger(__name__)
 

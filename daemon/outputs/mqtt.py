@@ -39,8 +39,8 @@ from watchkeeper.daemon.outputs.journal_past import Past
 from watchkeeper.daemon.outputs.outbox import Letter, Outbox
 from watchkeeper.daemon.outputs.readback.told import Notes, arrived, lost_ends, noted_ends, told_topic
 from watchkeeper.detectors.alarms.events import CLEARED, RAISED, UPDATED, AlarmEvent, encode_event
-from watchkeeper.detectors.catalog import ended_as
 from watchkeeper.detectors.incidents.declaration import INCIDENT
+from watchkeeper.detectors.sentence import ended_as
 from watchkeeper.streams.messages import subject_topic
 from watchkeeper.streams.mqtt.transport import MAX_IN_FLIGHT, Transport
 

@@ -15,7 +15,7 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TextIO
@@ -30,9 +30,8 @@ from watchkeeper.daemon.live.view import Watched
 from watchkeeper.daemon.outputs.base import Context, Declaration, idle, settled
 from watchkeeper.detectors.alarms.events import CLEARED, RAISED, AlarmEvent
 from watchkeeper.detectors.base import SEVERITIES
-from watchkeeper.detectors.catalog import ended_words
+from watchkeeper.detectors.sentence import said, telling
 
-NO_CALLSIGNS: Mapping[str, str] = {}
 QUEUE_LINES = 10_000
 # A line that takes longer than this to write has no reader.
 STALL_S = 1.0
@@ -57,31 +56,21 @@ def clock(t: float) -> str:
     return datetime.fromtimestamp(t, UTC).strftime("%H:%M:%S.%f")[:10] + "Z"
 
 
-def line_of(event: AlarmEvent, callsigns: Mapping[str, str] = NO_CALLSIGNS) -> Text:
-    """One event as one line, without control characters whatever a vehicle calls itself."""
-    subjects = _printable("~".join(event.subjects))
+def line_of(event: AlarmEvent) -> Text:
+    """One event as one line: when, what state, its sentence, and the numbers that are most responsible for it."""
     style = STYLE[event.severity] if event.state != CLEARED else "green"
     word = event.state.upper() if event.state in {RAISED, CLEARED} else event.state
     text = Text.assemble(
         (f"{clock(event.t):<11} ", "dim"),
         (f"{word:<8}{event.severity:<9}", style),
-        f"{event.kind:<12}",
-        (f"{subjects:<20}", "bold"),
-        f" score {event.score:.3g}/{event.threshold:.3g}",
+        f"{event.kind:<12} ",
+        (_printable(said(event)), "bold" if event.state == RAISED else ""),
     )
-    if event.ended is not None:
-        text.append(f" ended: {_printable(ended_words(event.ended))};", style)
-    causes = event.evidence.get("causes")
-    if isinstance(causes, list) and causes:
-        text.append(f" {','.join(map(str, causes))}")
-    if event.diagnosis is not None:
-        found = event.diagnosis
-        text.append(_printable(f" {found['type']} at {found['location']} ({found['confidence']:.0%})"), "bold")
-    numbers = [(k, v) for k, v in event.evidence.items() if isinstance(v, float)][:NUMBERS_SHOWN]
-    text.append("".join(f" {name}={value:.4g}" for name, value in numbers))
-    called = [callsigns[name] for name in event.subjects if name in callsigns]
-    if called:
-        text.append(f" {_printable(' '.join(called))}", "bold")
+    if event.state != CLEARED:
+        numbers = [
+            f"{field.words} {value:.4g} {field.unit}".rstrip() for field, value in telling(event)[:NUMBERS_SHOWN]
+        ]
+        text.append(f" [{', '.join([f'score {event.score:.3g} of {event.threshold:.3g}', *numbers])}]", "dim")
     text.append(f" {event.id}", "dim")
     return text
 
@@ -97,10 +86,9 @@ class AlarmLines:
     failures = 0
     refused = 0
 
-    def __init__(self, callsigns: Callable[[], Mapping[str, str]], stream: TextIO | None = None) -> None:
+    def __init__(self, stream: TextIO | None = None) -> None:
         self.delivered = 0
         self.dropped = 0
-        self._callsigns = callsigns
         # in a pipe a line is a line, however long: wrapping would break what reads it
         self._console = Console(file=stream or sys.stdout, highlight=False, soft_wrap=True)
         self._queue: queue.Queue[AlarmEvent | None] = queue.Queue(QUEUE_LINES)
@@ -151,7 +139,7 @@ class AlarmLines:
         while (event := self._queue.get()) is not None:
             self._since_s = time.monotonic()
             try:
-                self._console.print(line_of(event, self._callsigns()))
+                self._console.print(line_of(event))
                 self.delivered += 1
             except (OSError, ValueError, SystemExit) as error:
                 # nobody reads any more (rich answers a broken pipe with SystemExit); the watch goes on
@@ -174,9 +162,9 @@ def _asked(config: Config) -> list[Sinks]:
     return [config.sinks] if config.sinks.terminal else []
 
 
-def make(_settings: Sinks, context: Context) -> AlarmLines:
+def make(_settings: Sinks, _context: Context) -> AlarmLines:
     """Lines on standard output."""
-    return AlarmLines(context.callsigns)
+    return AlarmLines()
 
 
 TERMINAL = Declaration(
@@ -237,15 +225,14 @@ class LiveView:
         pipeline = self._watched.pipeline
         active = sorted(pipeline.active.values(), key=lambda e: (-SEVERITIES.index(e.severity), e.t_raised))
         more = len(active) - ACTIVE_SHOWN
-        called = pipeline.fleet.callsigns
-        shown = [_cut(line_of(event, called)) for event in active[:ACTIVE_SHOWN]] or [Text("none", "dim")]
+        shown = [_cut(line_of(event)) for event in active[:ACTIVE_SHOWN]] or [Text("none", "dim")]
         if more > 0:
             shown.append(Text(f"and {more} more", "dim"))
         return Group(
             self._headline(),
             Panel(Group(*shown), title=f"active alarms ({len(active)})", title_align="left"),
             Panel(
-                Group(*(_cut(line_of(event, called)) for event in self._recent)),
+                Group(*(_cut(line_of(event)) for event in self._recent)),
                 title="last events",
                 title_align="left",
             ),

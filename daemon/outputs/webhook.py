@@ -35,7 +35,7 @@ from watchkeeper.daemon.outputs.delivered import Delivered
 from watchkeeper.daemon.outputs.outbox import Letter, Outbox
 from watchkeeper.daemon.state.folder import StateFolder
 from watchkeeper.detectors.alarms.events import CLEARED, RAISED, AlarmEvent, encode_event
-from watchkeeper.detectors.catalog import ended_as
+from watchkeeper.detectors.sentence import ended_as
 from watchkeeper.streams.mqtt.transport import Backoff
 
 log = logging.getLogger(__name__)

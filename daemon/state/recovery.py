@@ -43,8 +43,8 @@ from watchkeeper.daemon.state.snapshot import (
 )
 from watchkeeper.daemon.troubles import about_daemon
 from watchkeeper.detectors.alarms.events import CLEARED, AlarmEvent
-from watchkeeper.detectors.catalog import ended_as
 from watchkeeper.detectors.engine.pipeline import Pipeline
+from watchkeeper.detectors.sentence import ended_as
 
 log = logging.getLogger(__name__)
 

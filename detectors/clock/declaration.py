@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Annotated
 
 from watchkeeper.config.detectors.clock import Clock
-from watchkeeper.detectors.declaration import AlarmKind, Facts, Gauge, fact, listed
+from watchkeeper.detectors.declaration import AlarmKind, Facts, Gauge, fact
+from watchkeeper.detectors.words import WHEN, counted, listed, span
 
 CLOCK = "clock"
 AHEAD, BEHIND, UNSTEADY, LATE = "ahead", "behind", "unsteady", "late"
@@ -19,30 +21,19 @@ class ClockFacts(Facts, frozen=True, kw_only=True):
     vehicles: Annotated[int, fact("vehicles", "behind this gateway with the same offset; 0: a vehicle by itself")] = 0
 
 
-def _size(seconds: float) -> str:
-    """A time difference in a sentence.
-
-    >>> _size(1.26), _size(90.0), _size(7200.0)
-    ('1.3 s', '90 s', '2.0 h')
-    """
-    if seconds >= 3600.0:
-        return f"{seconds / 3600.0:,.1f} h"
-    return f"{seconds:.1f} s" if seconds < 10.0 else f"{seconds:.0f} s"
-
-
-def _say(subjects: Sequence[str], facts: ClockFacts) -> str:
-    who = listed(subjects) if not facts.vehicles else f"the gateway {listed(subjects)}"
+def _say(subjects: Sequence[str], facts: ClockFacts, *, over: bool = False) -> str:
+    who = f"gateway {listed(subjects)}" if facts.vehicles else listed(subjects)
+    be = "were" if over else "are"
     if UNSTEADY in facts.causes:
-        return f"The clock of {who} jumps about, so its samples are refused."
+        return f"{who}: clock {'jumped' if over else 'jumps'} about {WHEN}; samples {be} refused"
     if LATE in facts.causes:
-        return f"The samples of {who} come too late or too early to be judged, so they are refused."
+        return f"{who}: samples {'came' if over else 'come'} too late or too early to be judged {WHEN}; {be} refused"
     offset_s = facts.offset_s or 0.0
-    if not facts.causes:
-        return f"The clock of {who} was off and agrees with the others again."
     side = "ahead of" if offset_s > 0.0 else "behind"
-    or_link = "" if offset_s > 0.0 else " (or its link is that slow)"
-    also = f" for {facts.vehicles} vehicles" if facts.vehicles else ""
-    return f"The clock of {who} is {_size(abs(offset_s))} {side} the others{or_link}; this is taken off{also}."
+    or_link = "" if offset_s > 0.0 else " (or its link is as slow)"
+    also = f" for {counted(facts.vehicles, 'vehicle')}" if facts.vehicles else ""
+    taken = "was taken off" if over else "is taken off"
+    return f"{who}: clock {span(abs(offset_s))} {side} the others{or_link} {WHEN}; this {taken}{also}"
 
 
 KIND = AlarmKind(
@@ -50,6 +41,7 @@ KIND = AlarmKind(
     help="a sender whose time is off; its samples are brought to the fleet's time, or refused where that cannot be",
     facts=ClockFacts,
     say=_say,
+    was=partial(_say, over=True),
     causes={
         AHEAD: "its clock is ahead of the fleet's time",
         BEHIND: "its clock, or the way of its samples, is behind the fleet's time",

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import Annotated
 
 from watchkeeper.config.detectors.conflict import Conflict, Los
-from watchkeeper.detectors.declaration import AlarmKind, Declaration, Facts, Gauge, fact, known, listed, simulated
+from watchkeeper.detectors.declaration import AlarmKind, Declaration, Facts, Gauge, fact, simulated
+from watchkeeper.detectors.words import WHEN, known, listed
 from watchkeeper.streams.messages import Kind
 
 
@@ -23,15 +24,17 @@ class PairFacts(Facts, frozen=True, kw_only=True):
     los: Annotated[float, fact("0/1", "1: both minima are broken now")] = 0.0
 
 
-def _closest(facts: PairFacts) -> str:
-    """The closest point of approach; the vertical distance is the one there, not the present one."""
-    vertically = "" if facts.vsep_ft is None else f" and {known(facts.vsep_ft, 0, 'ft')} vertically"
-    return f"closest point {known(facts.dcpa_nm, 1, 'NM')}{vertically} in {known(facts.tcpa_s, 0, 's')}"
-
-
 def _say(subjects: Sequence[str], facts: PairFacts) -> str:
-    what = "have lost separation" if facts.los else "will probably lose separation"
-    return f"{listed(subjects)} {what}: now {known(facts.sep_nm, 1, 'NM')} apart, {_closest(facts)}."
+    what = "separation lost" if facts.los else "on course to lose separation"
+    # the vertical distance is the one at the closest point, not the present one
+    vertically = "" if facts.vsep_ft is None else f" and {known(facts.vsep_ft, 0, 'ft')}"
+    closest = f"{known(facts.dcpa_nm, 1, 'NM')}{vertically} at the closest in {known(facts.tcpa_s, 0, 's')}"
+    return f"{listed(subjects)}: {what} {WHEN}; {known(facts.sep_nm, 1, 'NM')} apart now, {closest}"
+
+
+def _was(subjects: Sequence[str], facts: PairFacts) -> str:
+    what = "separation was lost" if facts.los else "were on course to lose separation"
+    return f"{listed(subjects)}: {what}, least distance {known(facts.sep_nm, 1, 'NM')} {WHEN}"
 
 
 DECLARATION = Declaration(
@@ -45,6 +48,7 @@ DECLARATION = Declaration(
             help="two aircraft will probably come closer than both minima within the horizon",
             facts=PairFacts,
             say=_say,
+            was=_was,
             needs=((Kind.ADSB,),),
             threshold=lambda settings: float(settings.probability),
             safety=True,
@@ -55,6 +59,7 @@ DECLARATION = Declaration(
             help="two aircraft are closer than both minima now",
             facts=PairFacts,
             say=_say,
+            was=_was,
             needs=((Kind.ADSB,),),
             safety=True,
             least="sep_nm",

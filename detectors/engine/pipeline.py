@@ -29,7 +29,6 @@ from watchkeeper.detectors.alarms.events import AlarmBook, AlarmEvent
 from watchkeeper.detectors.alarms.subjects import Pairs, Places, Subjects, Vehicles
 from watchkeeper.detectors.alarms.watch import Watch
 from watchkeeper.detectors.base import AcceptingDetector, Detector, Evidence, Window
-from watchkeeper.detectors.catalog import spoken
 from watchkeeper.detectors.clock.alarms import ClockAlarms
 from watchkeeper.detectors.clock.declaration import CLOCK
 from watchkeeper.detectors.coverage.declaration import WATCH
@@ -54,6 +53,7 @@ from watchkeeper.detectors.engine.window import Block, Pending, samples_of
 from watchkeeper.detectors.fleet.fleet import Fleet
 from watchkeeper.detectors.incidents.declaration import INCIDENT
 from watchkeeper.detectors.incidents.incidents import Incidents, link_stats
+from watchkeeper.detectors.sentence import spoken
 from watchkeeper.streams.batch import I4, Batch, CheckedBatch, Columns
 from watchkeeper.streams.check import checked
 from watchkeeper.streams.messages import Drop, Kind

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Annotated
 
 from watchkeeper.config.detectors.gnss_interference import GnssInterference
-from watchkeeper.detectors.declaration import AlarmKind, Declaration, Facts, Gauge, fact, known, simulated
+from watchkeeper.detectors.declaration import AlarmKind, Declaration, Facts, Gauge, fact, simulated
+from watchkeeper.detectors.words import WHEN, known, position
 from watchkeeper.streams.messages import Kind
 
 
@@ -26,9 +28,10 @@ class AreaFacts(Facts, frozen=True, kw_only=True):
     extent: Annotated[tuple[str, ...], fact("", "the cells by their H3 names, up to 500")] = ()
 
 
-def _say(_subjects: Sequence[str], facts: AreaFacts) -> str:
-    where = f"within {known(facts.radius_km, 0, 'km')} of {known(facts.lat, 2)}, {known(facts.lon, 2)}"
-    return f"{known(facts.affected)} of {known(facts.aircraft)} aircraft {where} have lost GNSS accuracy together."
+def _say(_subjects: Sequence[str], facts: AreaFacts, *, over: bool = False) -> str:
+    where = f"within {known(facts.radius_km, 0, 'km')} of {position(facts.lat, facts.lon)}"
+    of_all = f"{known(facts.affected)} of {known(facts.aircraft)} aircraft"
+    return f"GNSS interference {where}: {of_all} {'had' if over else 'have'} lost accuracy {WHEN}"
 
 
 DECLARATION = Declaration(
@@ -42,6 +45,7 @@ DECLARATION = Declaration(
             help="many aircraft in one area have lost their GNSS accuracy together",
             facts=AreaFacts,
             say=_say,
+            was=partial(_say, over=True),
             needs=((Kind.ADSB,),),
             threshold=lambda settings: float(settings.share),
         ),

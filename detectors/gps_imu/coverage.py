@@ -73,7 +73,8 @@ def words_of(fleet: Fleet, doubts: NDArray[Any], slot: int) -> str:
     if verdict == FORCE:
         mean = float(row["force_mean"])
         guess = next((guess for limit, guess in _GUESSES if mean <= limit), "")
-        return f"they average {mean:,.2f} m/s2 where gravity alone is {GRAVITY_MS2:.2f}{': ' if guess else ''}{guess}"
+        gravity = f"gravity alone is {GRAVITY_MS2:.2f} m/s2"
+        return f"they average {mean:,.2f} m/s2 where {gravity}{': ' if guess else ''}{guess}"
     if verdict == RATE:
         return "read as deg/s they fit the GPS"
     if verdict == FRAME:

@@ -4,45 +4,125 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 from typing import Annotated, Any
 
 from msgspec import defstruct
 
 from watchkeeper.config.detectors.gps_imu import GpsImu
-from watchkeeper.detectors.declaration import AlarmKind, Declaration, Facts, Gauge, fact, listed, simulated
+from watchkeeper.detectors.declaration import AlarmKind, Declaration, Facts, Gauge, fact, simulated
 from watchkeeper.detectors.gps_imu.constants import VERTICAL_POSITION
 from watchkeeper.detectors.gps_imu.state import CHANNELS
+from watchkeeper.detectors.words import WHEN, listed, size
 from watchkeeper.streams.messages import Kind
 
-# Channel to what it means, and to the words of the sentence; in the order of CHANNELS.
-_MEANING: dict[str, tuple[str, str]] = {
-    "jump": ("the position changed by something else than the GPS's own velocity", "the position jumped"),
-    "velocity_jump": ("the velocity changed by something else than the IMU felt", "the velocity jumped"),
-    "position": ("the fix is not where the filter is, horizontally", "the position is off"),
-    "velocity": ("the velocity is not the filter's, horizontally", "the velocity is off"),
-    "vertical": ("altitude or vertical speed are not the filter's", "altitude or vertical speed is off"),
-    "step": ("what jumped is still off after 2 s", "the position has stepped away"),
-    "velocity_step": ("the same for the velocity", "the velocity has stepped away"),
+# Channel to what it means, and to what the sentence says of now and of the past ({}: how much), in CHANNELS' order.
+_MEANING: dict[str, tuple[str, str, str]] = {
+    "jump": (
+        "the position changed by something else than the GPS's own velocity",
+        "GPS position jumps, {} from where the IMU puts it",
+        "GPS position jumped, {} from where the IMU put it",
+    ),
+    "velocity_jump": (
+        "the velocity changed by something else than the IMU felt",
+        "GPS velocity jumps, {} off what the IMU gives",
+        "GPS velocity jumped, {} off what the IMU gave",
+    ),
+    "position": (
+        "the fix is not where the filter is, horizontally",
+        "GPS position is {} from where the IMU puts it",
+        "GPS position was {} from where the IMU put it",
+    ),
+    "velocity": (
+        "the velocity is not the filter's, horizontally",
+        "GPS velocity is {} off what the IMU gives",
+        "GPS velocity was {} off what the IMU gave",
+    ),
+    "vertical": (
+        "altitude or vertical speed are not the filter's",
+        "GPS altitude is {} off what the IMU gives",
+        "GPS altitude was {} off what the IMU gave",
+    ),
+    "step": (
+        "what jumped is still off after 2 s",
+        "GPS position stepped {} away from where the IMU puts it",
+        "GPS position stepped {} away from where the IMU put it",
+    ),
+    "velocity_step": (
+        "the same for the velocity",
+        "GPS velocity stepped {} away from what the IMU gives",
+        "GPS velocity stepped {} away from what the IMU gave",
+    ),
     "position_against_velocity": (
         "the GPS's own position and velocity do not belong together",
-        "position and velocity do not belong together",
+        "GPS position moves other than GPS velocity says, {} from where the IMU puts it",
+        "GPS position moved other than GPS velocity said, {} from where the IMU put it",
     ),
-    "altitude_against_velocity": ("the same vertically", "altitude and vertical speed do not belong together"),
-    "drift": ("the velocity is off to one side: an IMU bias, or a GPS that is pulled away", "it drifts to one side"),
-    "vertical_drift": ("the same vertically", "it drifts vertically"),
-    "noise": ("positions scatter far more than they did", "positions scatter"),
-    "velocity_noise": ("velocities scatter far more than they did", "velocities scatter"),
-    "heading": ("velocity errors across the acceleration: a wrong yaw", "the heading is wrong"),
-    "delay": ("velocity errors along the acceleration: a wrong time", "fixes come with the wrong delay"),
-    "timing": ("fixes are off their beat: a clock stepped", "the receiver's clock stepped"),
-    "turn": ("course and gyros disagree, on vehicles that turn by banking", "course and gyros disagree"),
-    "force": ("IMU and GPS disagree about the size of the specific force", "accelerations disagree"),
+    "altitude_against_velocity": (
+        "the same vertically",
+        "GPS altitude moves other than its vertical speed says, {} off what the IMU gives",
+        "GPS altitude moved other than its vertical speed said, {} off what the IMU gave",
+    ),
+    "drift": (
+        "the velocity is off to one side: an IMU bias, or a GPS that is pulled away",
+        "GPS drifts away from the IMU at {}",
+        "GPS drifted away from the IMU, at worst at {}",
+    ),
+    "vertical_drift": (
+        "the same vertically",
+        "GPS drifts away from the IMU vertically at {}",
+        "GPS drifted away from the IMU vertically, at worst at {}",
+    ),
+    "noise": (
+        "positions scatter far more than they did",
+        "GPS positions scatter far more than before ({})",
+        "GPS positions scattered far more than before ({})",
+    ),
+    "velocity_noise": (
+        "velocities scatter far more than they did",
+        "GPS velocities scatter far more than before ({})",
+        "GPS velocities scattered far more than before ({})",
+    ),
+    "heading": (
+        "velocity errors across the acceleration: a wrong yaw",
+        "GPS and IMU disagree about the heading ({})",
+        "GPS and IMU disagreed about the heading ({})",
+    ),
+    "delay": (
+        "velocity errors along the acceleration: a wrong time",
+        "GPS fixes come with the wrong delay ({})",
+        "GPS fixes came with the wrong delay ({})",
+    ),
+    "timing": (
+        "fixes are off their beat: a clock stepped",
+        "the clock of the GPS receiver stepped ({})",
+        "the clock of the GPS receiver stepped ({})",
+    ),
+    "turn": (
+        "course and gyros disagree, on vehicles that turn by banking",
+        "GPS course and gyros disagree, velocity {} off",
+        "GPS course and gyros disagreed, velocity {} off",
+    ),
+    "force": (
+        "IMU and GPS disagree about the size of the specific force",
+        "GPS and IMU disagree about the acceleration, velocity {} off",
+        "GPS and IMU disagreed about the acceleration, velocity {} off",
+    ),
     "accuracy": (
         "the receiver says so itself: eph or hdop has doubled, or satellites have halved",
-        "the receiver reports poor accuracy",
+        "the GPS receiver reports poor accuracy itself ({})",
+        "the GPS receiver reported poor accuracy itself ({})",
     ),
-    "freeze": ("the same fix again and again from a vehicle that moves", "the GPS is frozen"),
-    "imu_stuck": ("the same IMU sample again and again under a GPS that changes", "the IMU is stuck"),
+    "freeze": (
+        "the same fix again and again from a vehicle that moves",
+        "the GPS repeats one fix while the vehicle moves ({})",
+        "the GPS repeated one fix while the vehicle moved ({})",
+    ),
+    "imu_stuck": (
+        "the same IMU sample again and again under a GPS that changes",
+        "the IMU repeats one sample while the GPS moves ({})",
+        "the IMU repeated one sample while the GPS moved ({})",
+    ),
 }
 CAUSES: dict[str, str] = {channel: _MEANING[channel][0] for channel in CHANNELS} | {
     "model": "the online model of the fleet has hardly ever seen such a combination",
@@ -53,13 +133,25 @@ CAUSES: dict[str, str] = {channel: _MEANING[channel][0] for channel in CHANNELS}
 DISPLACED = ("displaced_north_m", "displaced_east_m", "displaced_down_m")
 SINCE = "displaced_since_t"
 
+_OFF: dict[str, tuple[str, str]] = {
+    "position_off_m": ("m", "horizontal distance of the fix from where the IMU puts the vehicle"),
+    "altitude_off_m": ("m", "the same vertically"),
+    "velocity_off_mps": ("m/s", "horizontal difference between the GPS's velocity and what the IMU gives"),
+    "climb_off_mps": ("m/s", "the same vertically"),
+}
+
 ResidualFacts: type[Facts] = defstruct(  # type: ignore[assignment]
     "ResidualFacts",
     [
-        (f"{channel}_sigma", Annotated[float | None, fact("sigma", f"distance of the channel `{channel}`")], None)
+        (
+            f"{channel}_sigma",
+            Annotated[float | None, fact("sigma", f"how far from normal: {_MEANING[channel][0]}")],
+            None,
+        )
         for channel in CHANNELS
     ]
     + [("model_sigma", Annotated[float | None, fact("sigma", "how unusual the online model finds it")], None)]
+    + [(name, Annotated[float | None, fact(*of)], None) for name, of in _OFF.items()]
     + [
         (name, Annotated[float | None, fact("m", "how far the position moved away; null when it is established")], None)
         for name in DISPLACED
@@ -74,26 +166,43 @@ ResidualFacts: type[Facts] = defstruct(  # type: ignore[assignment]
 )
 
 
-def _say(subjects: Sequence[str], facts: Any) -> str:
+# The figure that says how much, of each cause that has one in metres or metres per second; of the others it is sigma.
+_SIZE: dict[str, tuple[str, str]] = {
+    **dict.fromkeys(("jump", "position", "step", "position_against_velocity"), ("position_off_m", "m")),
+    **dict.fromkeys(
+        ("velocity_jump", "velocity", "velocity_step", "drift", "force", "turn"), ("velocity_off_mps", "m/s")
+    ),
+    **dict.fromkeys(("vertical", "altitude_against_velocity"), ("altitude_off_m", "m")),
+    "vertical_drift": ("climb_off_mps", "m/s"),
+}
+
+
+def _say(subjects: Sequence[str], facts: Any, *, over: bool = False) -> str:
+    who = listed(subjects)
     named = [cause for cause in facts.causes if cause in _MEANING]
     named.sort(key=lambda cause: -(getattr(facts, f"{cause}_sigma") or 0.0))
-    if facts.displaced_since_t is not None:
-        return _say_displaced(subjects, facts, bool(named))
+    if facts.displaced_since_t is not None and not over:
+        return _say_displaced(who, facts)
     if not named:
-        return f"GPS and IMU of {listed(subjects)} disagree; they are being compared until they agree again."
-    words = listed([_MEANING[cause][1] for cause in named[:3]])
-    return f"GPS and IMU of {listed(subjects)} disagree: {words}."
+        return f"{who}: GPS and IMU disagreed{', worst' * over} {WHEN}{'' if over else ', not yet believed again'}"
+    cause = named[0]
+    figure, unit = _SIZE.get(cause, (f"{cause}_sigma", "sigma"))
+    value = getattr(facts, figure)
+    if value is None:
+        value, unit = getattr(facts, f"{cause}_sigma"), "sigma"
+    present, past = _MEANING[cause][1:]
+    how_much = "" if value is None else size(value, unit)
+    return f"{who}: {(past if over else present).format(how_much)} {WHEN}"
 
 
-def _say_displaced(subjects: Sequence[str], facts: Any, more: bool) -> str:
+def _say_displaced(who: str, facts: Any) -> str:
     north, east, down = (getattr(facts, name) or 0.0 for name in DISPLACED)
     across = math.hypot(north, east)
     course = math.degrees(math.atan2(east, north)) % 360.0
-    way = f"{across:,.0f} m towards {course:03.0f} degrees"
+    way = f"{size(across, 'm')} towards {course:.0f}°"
     if abs(down) > VERTICAL_POSITION * across:
-        way = f"{abs(down):,.0f} m {'down' if down > 0.0 else 'up'}"
-    now = "GPS and IMU disagree again" if more else "GPS and IMU agree since"
-    return f"The GPS position of {listed(subjects)} moved {way} and is not re-established; {now}."
+        way = f"{size(abs(down), 'm')} {'down' if down > 0.0 else 'up'}"
+    return f"{who}: GPS position moved {way} without a reason and has not come back {WHEN}"
 
 
 DECLARATION = Declaration(
@@ -108,6 +217,7 @@ DECLARATION = Declaration(
             help="what the GPS says contradicts what the IMU says",
             facts=ResidualFacts,
             say=_say,
+            was=partial(_say, over=True),
             needs=((Kind.GPS,), (Kind.IMU,)),
             causes=CAUSES,
             accepts=("not_reestablished",),

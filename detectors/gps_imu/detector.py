@@ -28,7 +28,7 @@ from watchkeeper.detectors.gps_imu.coverage import codes_of, reopen, words_of
 from watchkeeper.detectors.gps_imu.declaration import DECLARATION, DISPLACED, SINCE
 from watchkeeper.detectors.gps_imu.displacement import forget_displacement
 from watchkeeper.detectors.gps_imu.doubts import Doubt, Space, look
-from watchkeeper.detectors.gps_imu.kernel import Judged, Rows, blank_judged, run
+from watchkeeper.detectors.gps_imu.kernel import OFF, Judged, Rows, blank_judged, run
 from watchkeeper.detectors.gps_imu.model.fleet import ResidualModel
 from watchkeeper.detectors.gps_imu.state import CHANNELS, SCALED, Settings, Vehicle, Work
 from watchkeeper.detectors.kernels.records import blank
@@ -126,6 +126,7 @@ class GpsImu:
         bits |= displaced.astype(np.int64) << AWAY
         away = {name: np.where(displaced, judged.away[:, k], np.nan) for k, name in enumerate(DISPLACED)}
         away[SINCE] = np.where(displaced, judged.away_t, np.nan)
+        off = dict(zip(OFF, judged.off.T, strict=True))
         ratio = score / cfg.threshold
         return Evidence(
             "gps_imu",
@@ -135,7 +136,7 @@ class GpsImu:
             score=score,
             threshold=full(len(t), cfg.threshold),
             severity=((ratio >= cfg.caution_ratio).astype(np.uint8) + (ratio >= cfg.warning_ratio)).astype(np.uint8),
-            numbers=dict(zip(NUMBERS, sigma.T, strict=True)) | {"model_sigma": unusual} | away,
+            numbers=dict(zip(NUMBERS, sigma.T, strict=True)) | {"model_sigma": unusual} | off | away,
             causes=CAUSES,
             cause_bits=bits,
             taken_as_normal=judged.taken,

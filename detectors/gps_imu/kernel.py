@@ -6,6 +6,7 @@ tie, so the result depends on the samples alone, not on how they were cut into w
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,9 +14,12 @@ from numpy.typing import NDArray
 
 from watchkeeper.detectors.gps_imu.fix import take_gps
 from watchkeeper.detectors.gps_imu.imu_bins import take_imu
-from watchkeeper.detectors.gps_imu.state import CHANNELS, Settings
+from watchkeeper.detectors.gps_imu.state import CHANNELS, Settings, Work
 from watchkeeper.streams.batch import F8, I4, I8, Bool
 from watchkeeper.streams.kernels import njit
+
+# The distances of a fix from what the IMU gives, horizontally and vertically.
+OFF = ("position_off_m", "altitude_off_m", "velocity_off_mps", "climb_off_mps")
 
 
 class Rows(NamedTuple):
@@ -30,7 +34,8 @@ class Judged(NamedTuple):
     """What is said of each fix: score (NaN: nothing to judge), sigma by [fix, channel], and the vehicle's displacement.
 
     `away` is by [fix, axis], m north, east and down; `away_t` since when (0: the position is established); `taken`
-    whether the last verdict ended because the GPS was taken as true.
+    whether the last verdict ended because the GPS was taken as true. `off` is how far the fix is from what the IMU
+    gives, by [fix, of OFF]; NaN where the fix does not say.
     """
 
     score: F8
@@ -38,17 +43,19 @@ class Judged(NamedTuple):
     away: F8
     away_t: F8
     taken: Bool
+    off: F8
 
     def at(self, rows: I8) -> Judged:
         """Some of the fixes."""
-        return Judged(self.score[rows], self.sigma[rows], self.away[rows], self.away_t[rows], self.taken[rows])
+        return Judged(*(column[rows] for column in self))
 
 
 def blank_judged(fixes: int) -> Judged:
     """Room for the judgement of so many fixes."""
     return Judged(
-        np.empty(fixes), np.zeros((fixes, len(CHANNELS))), np.empty((fixes, 3)), np.empty(fixes), np.empty(fixes, bool)
-    )
+        np.empty(fixes), np.zeros((fixes, len(CHANNELS))), np.empty((fixes, 3)), np.empty(fixes), np.empty(fixes, bool),
+        np.empty((fixes, len(OFF))),
+    )  # fmt: skip
 
 
 @njit(cache=True)
@@ -73,6 +80,17 @@ def run(table: NDArray[Any], work: NDArray[Any], par: Settings, imu: Rows, gps: 
                     judged.away[g, k] = row.away[k]
                 judged.away_t[g] = row.away_t
                 judged.taken[g] = row.taken == 1
+                _tell_off(work[0], judged.off[g])
                 g += 1
             else:
                 break
+
+
+@njit(cache=True)
+def _tell_off(work: Work, off: F8) -> None:
+    """The residual of the last fix in metres and metres per second, in the order of OFF."""
+    residual = work.residual
+    off[0] = math.sqrt(residual[0] ** 2 + residual[1] ** 2)
+    off[1] = abs(residual[2])
+    off[2] = math.sqrt(residual[3] ** 2 + residual[4] ** 2)
+    off[3] = abs(residual[5])

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
-from watchkeeper.detectors.declaration import AlarmKind, Facts, Gauge, fact, listed
+from watchkeeper.detectors.declaration import AlarmKind, Facts, Gauge, fact
 from watchkeeper.detectors.incidents.faults import FAULT_TYPES
+from watchkeeper.detectors.words import WHEN, counted, listed
 
 INCIDENT = "incident"
 
@@ -20,13 +21,52 @@ class IncidentFacts(Facts, frozen=True, kw_only=True):
     ] = None
 
 
+# Each type of fault as a person says it: of the device itself ("most likely spoofed"), and with the place behind it.
+_FAULTS: dict[str, tuple[str, str]] = {
+    "device_failure": ("failed", "a failure of"),
+    "link_failure": ("cut off", "a failure of"),
+    "misconfiguration": ("set up wrongly", "a wrong setting of"),
+    "performance_degradation": ("slow or lossy", "delays or losses on"),
+    "gps_spoofing": ("spoofed", "spoofing of"),
+    "gps_jamming": ("jammed", "jamming of"),
+    "imu_fault": ("a faulty IMU", "a fault of"),
+}
+# Below 1, what is as good as sure: no diagnosis is.
+SURE = 0.995
+
+
+def place_words(location: str) -> str:
+    """The place of a fault in a sentence.
+
+    >>> place_words("quad-3/gps"), place_words("gw-1~quad-3"), place_words("gw-1")
+    ('the GPS of quad-3', 'the link between gw-1 and quad-3', 'gw-1')
+    """
+    if "~" in location:
+        return f"the link between {listed([place_words(end) for end in location.split('~')])}"
+    device, _, sensor = location.partition("/")
+    return f"the {sensor.upper()} of {device}" if sensor else device
+
+
+def cause_words(diagnosis: Mapping[str, Any], subject: str) -> str:
+    """The most likely cause and how likely it is, for an alarm about this subject.
+
+    >>> cause_words({"type": "gps_spoofing", "location": "quad-3/gps", "confidence": 0.93}, "quad-3")
+    'spoofed (93 %)'
+    >>> cause_words({"type": "link_failure", "location": "broker~gw-1", "confidence": 0.999}, "quad-3")
+    'a failure of the link between broker and gw-1 (over 99 %)'
+    """
+    likely = "over 99 %" if diagnosis["confidence"] >= SURE else f"{100.0 * diagnosis['confidence']:.0f} %"
+    itself, of_place = _FAULTS.get(diagnosis["type"], (f"{diagnosis['type'].replace('_', ' ')}",) * 2)
+    own = {subject, f"{subject}/gps", f"{subject}/imu"}
+    words = itself if diagnosis["location"] in own else f"{of_place} {place_words(diagnosis['location'])}"
+    return f"{words} ({likely})"
+
+
 def _say(subjects: Sequence[str], facts: IncidentFacts) -> str:
-    count = f"{len(facts.alarms)} alarm{'s' * (len(facts.alarms) != 1)}"
+    alarms = counted(len(facts.alarms), "alarm")
     if facts.diagnosis is None:
-        return f"{count} around {listed(subjects)} have one cause that is not known yet."
-    found = facts.diagnosis
-    sure = f"{100.0 * found['confidence']:.0f} % sure"
-    return f"{found['type'].replace('_', ' ').capitalize()} at {found['location']} explains {count} ({sure})."
+        return f"{listed(subjects)}: cause not known yet {WHEN}; {alarms}"
+    return f"{listed(subjects)}: most likely {cause_words(facts.diagnosis, '')} {WHEN}; explains {alarms}"
 
 
 KIND = AlarmKind(

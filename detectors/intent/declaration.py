@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Annotated
 
 from msgspec import field
 
 from watchkeeper.config.detectors.intent import Intent
-from watchkeeper.detectors.declaration import AlarmKind, Declaration, Facts, Gauge, fact, known, listed, simulated
+from watchkeeper.detectors.declaration import AlarmKind, Declaration, Facts, Gauge, fact, simulated
+from watchkeeper.detectors.words import WHEN, known, listed, span
 from watchkeeper.streams.messages import Kind
 
 
@@ -23,15 +25,17 @@ class IntentFacts(Facts, frozen=True, kw_only=True):
     other: Annotated[str, fact("", "the other aircraft, if there is one")] = field(name="with", default="")
 
 
-def _say(subjects: Sequence[str], facts: IntentFacts) -> str:
-    who = listed(subjects)
+def _say(subjects: Sequence[str], facts: IntentFacts, *, over: bool = False) -> str:
+    who, be = listed(subjects), "was" if over else "is"
     if "missed" in facts.causes:
         other = f" with {facts.other}" if facts.other else ""
-        return f"Nobody has acted for {known(facts.in_conflict_s, 0, 's')} on the conflict of {who}{other}."
+        have = "had" if over else "has"
+        return f"{who}: {be} in conflict{other} and {have} got no command for {span(facts.in_conflict_s or 0.0)} {WHEN}"
     if "ghost" not in facts.causes:
-        return f"The controller of {who} acted without a conflict, or left one alone; at the last step it did neither."
-    command = f"turn {known(facts.heading_delta_deg, 0, 'deg')}, speed {known(facts.speed_delta_kt, 0, 'kt')}"
-    return f"The controller commanded {who} ({command}) although it is in no conflict."
+        return f"{who}: commands without a conflict, or a conflict without a command, {WHEN}"
+    turn = f"to turn by {facts.heading_delta_deg:.0f}°" if facts.heading_delta_deg else ""
+    speed = f"to change speed by {known(facts.speed_delta_kt, 0, 'kt')}" if facts.speed_delta_kt else ""
+    return f"{who}: {be} commanded {listed([part for part in (turn, speed) if part])} without a conflict {WHEN}"
 
 
 def _verdict(word: str) -> Gauge:
@@ -54,6 +58,7 @@ DECLARATION = Declaration(
             help="a controller acts without a conflict, or does not act on one",
             facts=IntentFacts,
             say=_say,
+            was=partial(_say, over=True),
             needs=((Kind.ADSB,), (Kind.ACTION, Kind.ROUTE)),
             causes={
                 "ghost": "a deliberate command to a vehicle that is in no conflict",

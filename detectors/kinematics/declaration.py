@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Annotated
 
 from watchkeeper.config.detectors.kinematics import Kinematics
-from watchkeeper.detectors.declaration import AlarmKind, Declaration, Facts, Gauge, Scenario, fact, known, listed
+from watchkeeper.detectors.declaration import AlarmKind, Declaration, Facts, Gauge, Scenario, fact
+from watchkeeper.detectors.words import WHEN, listed, size
 from watchkeeper.streams.batch import Batch
 from watchkeeper.streams.messages import COLUMN, Kind
 from watchkeeper.streams.simulate import simulate
@@ -17,11 +19,12 @@ CAUSES: dict[str, str] = {
     "speed": "its displacement disagrees with its reported ground speed",
     "duplicate_id": "it jumps away and comes back: two vehicles share one id",
 }
+# Of each cause what the vehicle does, and did; {} is the size, where one is known.
 _WORDS = {
-    "jump": "it jumped from place to place",
-    "climb": "its altitude changed faster than anything flies",
-    "speed": "it moves at another speed than it reports",
-    "duplicate_id": "two vehicles seem to share its id",
+    "jump": ("jumps from place to place{}", "jumped from place to place{}"),
+    "climb": ("changes altitude faster than anything flies{}", "changed altitude faster than anything flies{}"),
+    "speed": ("moves at another speed than it reports{}", "moved at another speed than it reported{}"),
+    "duplicate_id": ("seems to be two vehicles with one id{}", "seemed to be two vehicles with one id{}"),
 }
 
 
@@ -35,11 +38,26 @@ class TrackFacts(Facts, frozen=True, kw_only=True):
     speed_error_kt: Annotated[float | None, fact("kt", "displacement speed against reported speed")] = None
 
 
-def _say(subjects: Sequence[str], facts: TrackFacts) -> str:
-    words = [_WORDS[cause] for cause in facts.causes if cause in _WORDS]
-    if "jump" in facts.causes and facts.implied_speed_kt is not None:
-        words[facts.causes.index("jump")] += f" (that takes {known(facts.implied_speed_kt, 0, 'kt')})"
-    return f"The track of {listed(subjects)} contradicts itself: {listed(words) or 'its reports do not fit together'}."
+def _sized(facts: TrackFacts) -> dict[str, str]:
+    """How much, of each cause of which that is known."""
+    found = {}
+    if facts.implied_speed_kt is not None:
+        found["jump"] = f" (that takes {size(facts.implied_speed_kt, 'kt')})"
+    if facts.implied_climb_fpm is not None:
+        found["climb"] = f" ({size(abs(facts.implied_climb_fpm), 'ft/min')})"
+    if facts.speed_error_kt is not None:
+        found["speed"] = f" ({size(abs(facts.speed_error_kt), 'kt')} off)"
+    return found
+
+
+def _say(subjects: Sequence[str], facts: TrackFacts, *, over: bool = False) -> str:
+    sized = _sized(facts)
+    words = [_WORDS[cause][over].format(sized.get(cause, "")) for cause in facts.causes if cause in _WORDS]
+    if not words:
+        words = ["reported what does not fit together" if over else "reports what does not fit together"]
+    return (
+        f"{listed(subjects)}: {listed(words)}, worst {WHEN}" if over else f"{listed(subjects)}: {listed(words)} {WHEN}"
+    )
 
 
 SECONDS = 80
@@ -66,6 +84,7 @@ DECLARATION = Declaration(
             help="a track contradicts itself: a spoofed or broken sender, or two with one id",
             facts=TrackFacts,
             say=_say,
+            was=partial(_say, over=True),
             needs=((Kind.ADSB,),),
             causes=CAUSES,
         ),

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import Annotated
 
 from watchkeeper.config.detectors.link import Link
-from watchkeeper.detectors.declaration import AlarmKind, Declaration, Facts, Gauge, Scenario, fact, known, listed
+from watchkeeper.detectors.declaration import AlarmKind, Declaration, Facts, Gauge, Scenario, fact
+from watchkeeper.detectors.words import WHEN, known, listed, size
 from watchkeeper.streams.batch import Batch
 from watchkeeper.streams.messages import Kind
 from watchkeeper.streams.simulate.network import NetworkFault, network_batches, network_source
@@ -24,21 +26,26 @@ class LinkFacts(Facts, frozen=True, kw_only=True):
     reordered: Annotated[float | None, fact("samples", "that arrived out of order so far")] = None
 
 
-def _say(subjects: Sequence[str], facts: LinkFacts) -> str:
+def _say(subjects: Sequence[str], facts: LinkFacts, *, over: bool = False) -> str:
+    excess_s = facts.latency_excess_s or 0.0
     words = []
-    for cause in facts.causes:
-        stream, _, what = cause.rpartition("_")
-        if cause == "latency":
-            words.append(f"telemetry arrives {known(facts.latency_excess_s, 1, 's')} later than usual")
-        elif cause == "early":
-            words.append("telemetry is stamped in the future: a clock was set, or a queue has drained")
-        elif what == "loss":
-            words.append(f"{stream.upper()} samples are missing")
-        else:
-            words.append(f"{stream.upper()} comes more slowly than usual")
+    if "latency" in facts.causes:
+        words.append(f"telemetry {'arrived' if over else 'arrives'} {size(excess_s, 's')} later than usual")
+    if "early" in facts.causes:
+        words.append(f"telemetry {'arrived' if over else 'arrives'} {size(-excess_s, 's')} earlier than usual")
+    be = "were" if over else "are"
+    for ending, what in (
+        ("_loss", f"samples {be} missing"),
+        ("_rate", f"samples {'came' if over else 'come'} more slowly"),
+    ):
+        streams = [cause.removesuffix(ending).upper() for cause in facts.causes if cause.endswith(ending)]
+        if streams:
+            words.append(f"{listed(streams)} {what}")
     if facts.rate_ratio is not None and any("_" in cause for cause in facts.causes):
-        words[-1] += f" ({known(100.0 * facts.rate_ratio, 0, '%')} of the usual rate arrive)"
-    return f"The link of {listed(subjects)} is impaired: {listed(words) or 'late or thin telemetry'}."
+        words[-1] += f" ({known(100.0 * facts.rate_ratio, 0, '%')} of the usual rate)"
+    if not words:
+        words = ["telemetry came late or thin" if over else "telemetry comes late or thin"]
+    return f"{listed(subjects)}: {listed(words)}{', worst' * over} {WHEN}"
 
 
 def _thinned() -> Iterable[Batch]:
@@ -57,6 +64,7 @@ DECLARATION = Declaration(
             help="a vehicle's telemetry arrives later, thinner or with more holes than it used to",
             facts=LinkFacts,
             say=_say,
+            was=partial(_say, over=True),
             causes={
                 "latency": "later than usual",
                 "early": "earlier than usual: a clock was set",

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Annotated
 
 from watchkeeper.config.detectors.silence import Silence
-from watchkeeper.detectors.declaration import AlarmKind, Declaration, Facts, Gauge, fact, known, listed, simulated
+from watchkeeper.detectors.declaration import AlarmKind, Declaration, Facts, Gauge, fact, simulated
+from watchkeeper.detectors.words import WHEN, listed, span
 from watchkeeper.streams.messages import Kind
 
 
@@ -19,13 +21,15 @@ class SilenceFacts(Facts, frozen=True, kw_only=True):
     )
 
 
-def _say(subjects: Sequence[str], facts: SilenceFacts) -> str:
+def _say(subjects: Sequence[str], facts: SilenceFacts, *, over: bool = False) -> str:
+    who, streams = listed(subjects), listed([cause.upper() for cause in facts.causes])
+    if over:
+        return f"{who}: sent no {streams or 'data'}"
     if not facts.causes:
-        return f"{listed(subjects)} was silent and sends again."
-    streams = listed([cause.upper() for cause in facts.causes])
+        return f"{who}: was silent and sends again, alarm {WHEN}"
     if facts.never_heard:
-        return f"{listed(subjects)} is declared but its {streams} has never been heard."
-    return f"{listed(subjects)} has sent no {streams} for {known(facts.silence_s, 0, 's')}."
+        return f"{who}: declared, but its {streams} has never been heard, alarm {WHEN}"
+    return f"{who}: has sent no {streams} for {span(facts.silence_s or 0.0)}, alarm {WHEN}"
 
 
 DECLARATION = Declaration(
@@ -39,6 +43,7 @@ DECLARATION = Declaration(
             help="a stream of a vehicle has stopped",
             facts=SilenceFacts,
             say=_say,
+            was=partial(_say, over=True),
             causes={kind.word: f"the stream `{kind.word}` is silent" for kind in Kind},
             grows=True,
         ),

@@ -12,7 +12,7 @@ import msgspec
 
 from watchkeeper.detectors.alarms.events import CLEARED, AlarmEvent
 from watchkeeper.detectors.base import SEVERITIES
-from watchkeeper.detectors.catalog import said
+from watchkeeper.detectors.sentence import said
 from watchkeeper.streams.frames.cells import Clock
 from watchkeeper.streams.frames.write import COUNT, FLAG, NUMBER, TEXT, Backend, frame_of, time_cells, time_type
 

@@ -23,7 +23,8 @@ from watchkeeper.detectors.catalog import kinds
 SHARED = {"name", "unique_id", "state_topic", "value_template", "availability", "device", "origin", "qos", "icon"}
 ALLOWED = {
     "sensor": SHARED | {"state_class", "device_class", "unit_of_measurement"},
-    "binary_sensor": SHARED | {"device_class", "payload_on", "payload_off"},
+    "binary_sensor": SHARED
+    | {"device_class", "payload_on", "payload_off", "json_attributes_topic", "json_attributes_template"},
 }
 BINARY_CLASSES = {"safety", "problem"}
 TOPIC = re.compile(r"^homeassistant/(sensor|binary_sensor)/([a-zA-Z0-9_-]+)/([a-zA-Z0-9_-]+)/config$")
@@ -115,6 +116,10 @@ def test_on_a_real_broker_it_appears_counts_and_goes_away(
         return shown(silent["value_template"], summary) == "ON" and json.loads(summary)["vehicles"] == 2
 
     wait_for(alarm)
+    summary = json.loads(retained(broker.port, wait_for, "watchkeeper/summary")["watchkeeper/summary"])
+    published = [event["say"] for event in listener.alarms() if event["kind"] == "silence"]
+    assert silent["json_attributes_template"] == "{{ value_json.said.silence | tojson }}"
+    assert summary["said"]["silence"]["alarm"] in published
     watch.stop()
     gone = retained(broker.port, wait_for, *everything)
     assert json.loads(gone["watchkeeper/status"])["state"] == "offline"

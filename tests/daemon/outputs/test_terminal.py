@@ -22,7 +22,8 @@ from watchkeeper.detectors.alarms.events import CLEARED, RAISED, AlarmEvent
 def event(state: str = RAISED, subjects: tuple[str, ...] = ("a", "b"), t: float = 1_700_000_000.0) -> AlarmEvent:
     return AlarmEvent(
         id="0123456789abcdef", kind="conflict", state=state, severity="warning", subjects=subjects, t=t, t_onset=t,
-        t_raised=t, t_cleared=None, score=2.0, threshold=1.0, evidence={"tcpa_s": 61.5, "causes": ["close"], "n": None},
+        t_raised=t, t_cleared=None, score=2.0, threshold=1.0,
+        evidence={"tcpa_s": 61.5, "causes": ["close"], "dcpa_nm": None},
     )  # fmt: skip
 
 
@@ -61,14 +62,14 @@ def test_setting_up_again_replaces_the_settings() -> None:
 
 def test_an_alarm_is_one_plain_line_in_a_pipe() -> None:
     out = io.StringIO()
-    lines = AlarmLines(dict, out)
+    lines = AlarmLines(out)
     for each in (event(), event(CLEARED), event(t=12.5)):
         lines.put(each)
     asyncio.run(lines.flush())
     raised, cleared, simulated = out.getvalue().splitlines()
-    assert raised.split()[:5] == ["22:13:20.0Z", "RAISED", "warning", "conflict", "a~b"]
-    assert "tcpa_s=61.5" in raised
-    assert "close" in raised
+    assert raised.split()[:7] == ["22:13:20.0Z", "RAISED", "warning", "conflict", "a", "and", "b:"]
+    assert "since 22:13:20" in raised
+    assert "score 2 of 1, tcpa 61.5 s" in raised
     assert "CLEARED" in cleared
     assert simulated.startswith("t=12.5s")
     assert "\x1b" not in out.getvalue()
@@ -89,7 +90,7 @@ def test_a_vehicle_cannot_write_to_the_terminal_by_its_name() -> None:
 
 def test_a_reader_who_stopped_reading_holds_nobody_up() -> None:
     read_end, write_end = os.pipe()
-    lines = AlarmLines(dict, os.fdopen(write_end, "w"))
+    lines = AlarmLines(os.fdopen(write_end, "w"))
     began = time.monotonic()
     for _ in range(2 * QUEUE_LINES):
         lines.put(event())
@@ -100,13 +101,19 @@ def test_a_reader_who_stopped_reading_holds_nobody_up() -> None:
 
 def test_a_reader_who_has_gone_is_said_and_every_line_is_counted() -> None:
     read_end, write_end = os.pipe()
-    lines = AlarmLines(dict, os.fdopen(write_end, "w"))
+    lines = AlarmLines(os.fdopen(write_end, "w"))
     os.close(read_end)
     for _ in range(100):
         lines.put(event())
     asyncio.run(lines.flush())
     assert "nobody reads" in lines.health()[0]
     assert lines.delivered + lines.dropped == 100
+
+
+def test_the_responsible_numbers_come_first_with_their_units() -> None:
+    evidence = {"causes": ["drift"], "jump_sigma": 0.3, "velocity_sigma": 4.1, "drift_sigma": 9.3, "noise_sigma": None}
+    line = line_of(msgspec.structs.replace(event(), kind="gps_imu", subjects=("a",), evidence=evidence)).plain
+    assert "[score 2 of 1, drift 9.3 sigma, velocity 4.1 sigma, jump 0.3 sigma]" in line
 
 
 def test_a_diagnosis_is_told_in_the_line() -> None:
@@ -118,6 +125,6 @@ def test_a_diagnosis_is_told_in_the_line() -> None:
         "alternatives": [],
     }
     line = line_of(msgspec.structs.replace(event(), diagnosis=found)).plain
-    assert "imu_fault at wing-4" in line
-    assert "(96%)" in line
+    assert "most likely a fault of the IMU of wing-4" in line
+    assert "(96 %)" in line
     assert "\x1b" not in line

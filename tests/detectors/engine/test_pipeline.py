@@ -19,9 +19,10 @@ from watchkeeper.detectors.alarms.events import AlarmBook, AlarmEvent, encode_ev
 from watchkeeper.detectors.alarms.subjects import Pairs
 from watchkeeper.detectors.alarms.watch import Watch
 from watchkeeper.detectors.base import Evidence
-from watchkeeper.detectors.catalog import detector_kinds, spoken
+from watchkeeper.detectors.catalog import detector_kinds
 from watchkeeper.detectors.engine.pipeline import Pipeline
 from watchkeeper.detectors.fleet.fleet import Fleet
+from watchkeeper.detectors.sentence import spoken
 from watchkeeper.streams.batch import Batch, Columns, columns_of, slice_batch
 from watchkeeper.streams.messages import FIELDS, Drop, Kind
 

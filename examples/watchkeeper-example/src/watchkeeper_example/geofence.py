@@ -17,8 +17,9 @@ from watchkeeper.config.guests import section_of
 from watchkeeper.config.schema import Config
 from watchkeeper.config.section import Flag, Section, about, text
 from watchkeeper.detectors.base import Evidence, Window
-from watchkeeper.detectors.declaration import AlarmKind, Declaration, Facts, Gauge, fact, known, listed, simulated
+from watchkeeper.detectors.declaration import AlarmKind, Declaration, Facts, Gauge, fact, simulated
 from watchkeeper.detectors.fleet.fleet import Fleet
+from watchkeeper.detectors.words import WHEN, known, listed
 from watchkeeper.streams.batch import I4
 from watchkeeper.streams.messages import COLUMN, Kind
 
@@ -46,7 +47,7 @@ class FenceFacts(Facts, frozen=True, kw_only=True):
 
 
 def _say(subjects: Sequence[str], facts: FenceFacts) -> str:
-    return f"{listed(subjects)} is {known(facts.beyond_nm, 1, 'NM')} beyond the fence."
+    return f"{listed(subjects)}: {known(facts.beyond_nm, 1, 'NM')} beyond the fence {WHEN}"
 
 
 class Geofence:
