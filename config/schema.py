@@ -228,6 +228,16 @@ class Diagnosis(Section, frozen=True):
         float, about("s", "every gateway is pinged this often, if it answers or not; 0: never", ge=0, le=3600)
     ] = 5.0
     sure: Annotated[float, about("", "probability at which no more is asked", ge=0.5, le=1)] = 0.99
+    switch_odds: Annotated[
+        float,
+        about(
+            "times",
+            "another diagnosis takes the place of the one that was told when it is so many times as probable: a name "
+            "that flips with every look is believed by nobody",
+            ge=1,
+            le=1000,
+        ),
+    ] = 4.0
     max_incidents: Annotated[int, about("incidents", "open at once; further alarms stand alone", ge=1, le=10_000)] = 500
 
 

@@ -2,20 +2,24 @@
 
 Called by the pipeline with what the debouncer decided; returns the events to publish. The id derives from kind,
 subjects and onset, so a restart or a second instance cannot raise the same alarm twice. The last event says how the
-alarm ended, in one of the words of declaration.ENDINGS. The sentence is made here and nowhere later, by the function
+alarm ended, in one of the words of declaration.ENDINGS. Severity rises at once and falls by one step after a settled
+minute, or when the alarm ends: the debouncer sees to that where it counts epochs, the book for everything else. The
+sentence is made here and nowhere later, by the function
 that the book is given (catalog.spoken), so that every output shows the same words.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 from typing import Any
 
 import msgspec
 
 from watchkeeper.config.schema import Alarms
+from watchkeeper.detectors.alarms.debounce import SETTLED_S
+from watchkeeper.detectors.base import SEVERITIES
 from watchkeeper.detectors.declaration import Ended
 from watchkeeper.streams.foreign.decode import json_decoder
 
@@ -139,6 +143,8 @@ class AlarmBook:
         self.called: Mapping[str, str] = {}
         self.active: dict[tuple[str, tuple[str, ...]], AlarmEvent] = {}
         self.refused = 0
+        # since when the findings of an alarm have been less severe than it is shown
+        self._below_t: dict[tuple[str, tuple[str, ...]], float] = {}
 
     def retune(self, limits: Alarms) -> None:
         """Take new limits."""
@@ -174,11 +180,16 @@ class AlarmBook:
         )
         return self._keep(event)
 
-    def still(self, finding: Finding, *, news: bool = False) -> AlarmEvent | None:
-        """Fresh evidence for an active alarm: an update when it is news, another severity, or time to repeat it."""
+    def still(self, finding: Finding, *, news: bool = False, settled: bool = False) -> AlarmEvent | None:
+        """Fresh evidence for an active alarm: an update when it is news, another severity, or time to repeat it.
+
+        `settled`: its maker lets the severity fall only after a settled minute itself.
+        """
         last = self.active.get((finding.kind, finding.subjects))
         if last is None:
             return None
+        if not settled:
+            finding = replace(finding, severity=self._shown(last, finding))
         if not (news or finding.severity != last.severity) and finding.t - last.t < self.update_s:
             return None
         return self._keep(self._next(last, UPDATED, finding))
@@ -190,6 +201,7 @@ class AlarmBook:
             return None
         event = msgspec.structs.replace(self._next(last, CLEARED, finding), ended=ended)
         del self.active[finding.kind, finding.subjects]
+        self._below_t.pop((finding.kind, finding.subjects), None)
         return self._voice(event, self.called)
 
     def end(
@@ -215,16 +227,33 @@ class AlarmBook:
 
     def snapshot(self) -> dict[str, Any]:
         """The active alarms in the order of their keys here, and what found no room."""
-        return {"active": [plain_event(event) for event in self.active.values()], "refused": self.refused}
+        below = [[kind, list(subjects), t] for (kind, subjects), t in self._below_t.items()]
+        return {
+            "active": [plain_event(event) for event in self.active.values()],
+            "refused": self.refused,
+            "below": below,
+        }
 
     def restore(self, state: dict[str, Any]) -> None:
         """Take over a snapshot."""
         events = map(event_of, state["active"])
         self.active, self.refused = {(event.kind, event.subjects): event for event in events}, state["refused"]
+        self._below_t = {(kind, tuple(subjects)): t for kind, subjects, t in state["below"]}
 
     def attach(self, event: AlarmEvent, diagnosis: dict[str, Any] | None) -> AlarmEvent:
         """An active alarm's newest event with what is known about its cause; later events keep it."""
         return self._keep(msgspec.structs.replace(event, diagnosis=diagnosis))
+
+    def _shown(self, last: AlarmEvent, finding: Finding) -> str:
+        """How severe an alarm is to be shown with this finding."""
+        key, now, before = (last.kind, last.subjects), *map(SEVERITIES.index, (finding.severity, last.severity))
+        if now >= before:
+            self._below_t.pop(key, None)
+            return finding.severity
+        if finding.t - self._below_t.setdefault(key, finding.t) < SETTLED_S:
+            return last.severity
+        self._below_t[key] = finding.t
+        return SEVERITIES[before - 1]
 
     @staticmethod
     def _next(last: AlarmEvent, state: str, finding: Finding) -> AlarmEvent:

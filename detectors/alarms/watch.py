@@ -106,7 +106,7 @@ class Watch:
                 taken = ev.taken_as_normal is not None and ev.taken_as_normal[row]
                 event = self.book.cleared(finding, "taken_as_normal" if taken else "cause_gone")
             else:
-                event = self.book.still(finding, news=bool(news[row]))
+                event = self.book.still(finding, news=bool(news[row]), settled=True)
             if event is not None:
                 events.append(event)
                 self._said_t[cell[row]], self._said_severity[cell[row]] = ev.t[row], severity[row]

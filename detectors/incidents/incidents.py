@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import asdict, dataclass, field, fields
 from functools import partial
+from itertools import repeat
 from math import inf
 from typing import Any, TypeVar
 
@@ -106,7 +107,7 @@ class Incidents:
         for event in events:
             if event.kind in DIAGNOSED:
                 self._safely(event.subjects, partial(self._take, event))
-        told: list[AlarmEvent] = []
+        told: list[AlarmEvent] = self._risen(t, events)
         due = [case for case in self.cases if case.alarms and case.due_t <= t]
         due.sort(key=lambda case: (case.due_t, case.subjects))
         for case in due[: self._config.per_tick]:
@@ -200,7 +201,7 @@ class Incidents:
             case.due_t = inf
         before = case.diagnosis
         if found is not None:
-            case.diagnosis = msgspec.to_builtins(found)
+            case.diagnosis = keep_name(before, msgspec.to_builtins(found), cfg.switch_odds)
             case.diagnosis["evidence"] += network.remarks(vehicles)
         same = before is not None and case.diagnosis is not None and _answer(before) == _answer(case.diagnosis)
         if same and case.said:
@@ -225,11 +226,26 @@ class Incidents:
                     late_t[vehicle] = event.t_onset
         return Situation(t, frozenset(contradicted), late_t, lossy)
 
-    def _tell(self, case: Case, t: float) -> list[AlarmEvent]:
-        """The incident's own event, and every alarm of it with the diagnosis."""
+    def _risen(self, t: float, events: Sequence[AlarmEvent]) -> list[AlarmEvent]:
+        """Events of incidents that one of these alarms makes more severe, at once."""
+        severe = {(e.kind, e.subjects): SEVERITIES.index(e.severity) for e in events if e.kind in DIAGNOSED}
+        told = []
+        for case in self.cases if severe else ():
+            own = self._book.active.get((INCIDENT, case.subjects))
+            if own is not None and max(map(severe.get, case.alarms, repeat(-1)), default=-1) > SEVERITIES.index(
+                own.severity
+            ):
+                told.append(self._book.still(self._finding(case, t), news=True))
+        return [event for event in told if event is not None]
+
+    def _finding(self, case: Case, t: float) -> Finding:
         worst = max((event.severity for event in case.alarms.values()), key=SEVERITIES.index)
         alarms = sorted(event.id for event in case.alarms.values())
-        finding = Finding(INCIDENT, case.subjects, t, float(len(alarms)), 1.0, worst, {"alarms": alarms})
+        return Finding(INCIDENT, case.subjects, t, float(len(alarms)), 1.0, worst, {"alarms": alarms})
+
+    def _tell(self, case: Case, t: float) -> list[AlarmEvent]:
+        """The incident's own event, and every alarm of it with the diagnosis."""
+        finding = self._finding(case, t)
         own = self._book.still(finding, news=True) if case.said else self._book.raised(finding, case.t_open)
         told = [] if own is None else [self._book.attach(own, case.diagnosis)]
         case.said = True
@@ -370,6 +386,18 @@ def _case(saved: dict[str, Any]) -> Case:
             "memory": Memory(jumps, dict(saved["memory"]["seams_s"])),
         }
     )
+
+
+def keep_name(before: Mapping[str, Any] | None, found: dict[str, Any], odds: float) -> dict[str, Any]:
+    """The new diagnosis under the name of the one before, unless another is `odds` times as probable now."""
+    if before is None or _answer(before) == _answer(found):
+        return found
+    rivals = found["alternatives"]
+    kept = next((rival for rival in rivals if _answer(rival) == _answer(before)), None)
+    if kept is None or found["confidence"] >= odds * kept["confidence"]:
+        return found
+    first = {name: found[name] for name in ("type", "location", "confidence")}
+    return {**found, **kept, "alternatives": [first, *(rival for rival in rivals if rival is not kept)]}
 
 
 def _answer(diagnosis: Mapping[str, Any]) -> tuple[str, str]:

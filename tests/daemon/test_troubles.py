@@ -7,7 +7,7 @@ import msgspec
 from watchkeeper.config.schema import DEFAULT
 from watchkeeper.daemon.troubles import CALM_S, SETTLE_S, Troubles, about_daemon
 from watchkeeper.detectors.alarms.events import AlarmEvent
-from watchkeeper.detectors.catalog import say
+from watchkeeper.detectors.sentence import say
 
 
 class Daemon:
@@ -34,7 +34,8 @@ def test_a_full_disk_is_one_alarm_until_there_is_room_again() -> None:
     events = daemon.play(SETTLE_S + 2)
     assert [(e.state, e.severity, e.subjects) for e in events] == [("raised", "warning", ("watchkeeper", "journal"))]
     assert about_daemon(events[0])
-    assert say(events[0]) == "Watchkeeper is not as it should be: journal no space left on device."
+    assert say(events[0]).startswith("Watchkeeper's journal: is in trouble since ")
+    assert say(events[0]).endswith(": journal no space left on device.")
     daemon.reasons = []
     assert daemon.play(CALM_S - 1) == []
     [ended] = daemon.play(3)

@@ -13,11 +13,11 @@ from watchkeeper.config.section import Flag, Section
 from watchkeeper.daemon.state.snapshot import StateEncoder, decode_state
 from watchkeeper.detectors.alarms.events import AlarmEvent
 from watchkeeper.detectors.base import Evidence, Window, register, unregister
-from watchkeeper.detectors.catalog import say
 from watchkeeper.detectors.declaration import AlarmKind, Declaration, Facts, simulated
 from watchkeeper.detectors.engine.fence import EXCLUDE_S, FAILURES, PAUSE_S, WELL_S
 from watchkeeper.detectors.engine.pipeline import Pipeline
 from watchkeeper.detectors.fleet.fleet import Fleet, Samples
+from watchkeeper.detectors.sentence import say
 from watchkeeper.streams.batch import I4, Batch, columns_of
 from watchkeeper.streams.messages import Kind
 
@@ -136,7 +136,8 @@ def test_one_vehicle_that_makes_a_detector_raise_is_taken_out_and_named_and_the_
     assert ("raised", ("v03",)) in of(events, "moody")
     assert of(events, "watch") == [("raised", ("detector", "moody")), ("raised", ("v07",))]
     named = next(event for event in events if event.subjects == ("v07",))
-    assert say(named).startswith("v07 is not watched by moody: the detector failed (step raised ZeroDivisionError")
+    assert say(named).startswith("v07: is not watched by moody since ")
+    assert ": the detector failed (step raised ZeroDivisionError" in say(named)
     assert pipeline.guard.coverage.of(pipeline.fleet.slot_of["v07"])["moody"]["reason"] == "failed"
     assert pipeline.guard.coverage.of(pipeline.fleet.slot_of["v06"])["moody"]["watched"]
     # said once, with the sample that did it, to the last bit
@@ -185,7 +186,7 @@ def test_alarms_of_a_detector_that_pauses_stay_and_say_so(mood):
     assert {state for state, _ in of(events, "moody")} == {"updated"}
     last = next(event for event in reversed(events) if event.kind == "moody")
     assert last.evidence["unwatched"] == "the detector moody failed"
-    assert say(last).endswith("Nobody is judging this now: the detector moody failed.")
+    assert say(last).endswith("; not judged now: the detector moody failed.")
     mood(raising())
     events = play(pipeline, 25, 60)
     assert ("cleared", ("v03",)) in of(events, "moody")

@@ -11,8 +11,8 @@ import pytest
 from watchkeeper.config.schema import Config, Diagnosis, FleetLimits
 from watchkeeper.daemon.state.snapshot import StateEncoder, decode_state
 from watchkeeper.detectors.alarms.events import AlarmEvent
-from watchkeeper.detectors.catalog import say
 from watchkeeper.detectors.engine.pipeline import Pipeline
+from watchkeeper.detectors.sentence import say
 from watchkeeper.evaluation.attacks.flight import Flight, Stream
 from watchkeeper.evaluation.attacks.scene import GPS
 from watchkeeper.evaluation.protocol.feed import Variant, batches
@@ -68,7 +68,7 @@ def test_a_bias_is_one_alarm_that_calms_down_says_how_far_and_ends_with_it(clean
     now = lasting[-1].evidence
     assert np.allclose([now["displaced_north_m"], now["displaced_east_m"]], [18.0, -24.0], atol=4.0)
     assert ON < now["displaced_since_t"] < ON + 5.0
-    assert "31 m towards 307 degrees and is not re-established; GPS and IMU agree since." in say(lasting[-1])
+    assert "GPS position moved 31 m towards 307° without a reason and has not come back since " in say(lasting[-1])
     assert events[0].evidence["displaced_since_t"] is None
 
 

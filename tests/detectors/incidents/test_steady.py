@@ -1,0 +1,113 @@
+"""An attack of a minute is one alarm and one incident that keep their name, and change severity twice at most."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import pairwise
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from watchkeeper.config.schema import DEFAULT, Config, FleetLimits
+from watchkeeper.detectors.alarms.debounce import SETTLED_S
+from watchkeeper.detectors.alarms.events import AlarmBook, AlarmEvent, Finding, encode_event
+from watchkeeper.detectors.engine.pipeline import Pipeline
+from watchkeeper.detectors.incidents.incidents import keep_name
+from watchkeeper.detectors.sentence import spoken
+from watchkeeper.evaluation.attacks.catalogue import catalogue, inject
+from watchkeeper.evaluation.attacks.command import attacked
+from watchkeeper.evaluation.attacks.flight import flights_of
+from watchkeeper.streams.batch import Batch
+from watchkeeper.streams.logs.source import open_log
+from watchkeeper.streams.simulate import simulate
+
+ONSET_S, ATTACK_S = 120.0, 60.0
+MOST_CHANGES = 2
+ATTACKS = ("gps_bias_20m", "gps_drift_1mps")
+CONFIG = Config(fleet=FleetLimits(max_vehicles=20))
+
+
+def lives(batches: list[Batch], attack: str, vehicle: str) -> dict[str, list[AlarmEvent]]:
+    """The events of each alarm that begins in the attack, by kind; one alarm of each kind at most."""
+    chosen = msgspec.structs.replace(catalogue().find(attack), duration_s=ATTACK_S)
+    flights = [flight for flight in flights_of(batches) if flight.id == vehicle]
+    made = [inject(chosen, flight, onset_s=ONSET_S) for flight in flights]
+    pipeline, events = Pipeline(CONFIG), []
+    for batch in batches:
+        events += pipeline.feed(attacked(batch, made))
+    found: dict[str, dict[str, list[AlarmEvent]]] = {}
+    for event in events + pipeline.finish():
+        if event.subjects == (vehicle,):
+            found.setdefault(event.kind, {}).setdefault(event.id, []).append(event)
+    assert all(len(by_id) == 1 for by_id in found.values()), {kind: list(by_id) for kind, by_id in found.items()}
+    return {kind: next(iter(by_id.values())) for kind, by_id in found.items()}
+
+
+def changes(values: Iterable[object]) -> int:
+    listed = list(values)
+    return sum(a != b for a, b in pairwise(listed))
+
+
+def check(found: dict[str, list[AlarmEvent]]) -> None:
+    assert {"gps_imu", "incident"} <= found.keys()
+    for kind in ("gps_imu", "incident"):
+        life = found[kind]
+        assert changes(event.severity for event in life) <= MOST_CHANGES, [event.severity for event in life]
+        named = [(d["type"], d["location"]) for event in life if (d := event.diagnosis) is not None]
+        assert named
+        assert len(set(named)) == 1, named
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_a_recorded_flight_under_attack(attack: str, recordings: Path) -> None:
+    path = recordings / "flights" / "quad106.csv.gz"
+    if not path.exists():
+        pytest.skip(f"no flights in {recordings}")
+    check(lives(list(open_log(path).batches()), attack, "quad106"))
+
+
+def test_a_simulated_flight_under_attack() -> None:
+    scenario = simulate("drones", seed=11, seconds=240, vehicles=6, ahrs=False)
+    faulty = {fault["id"] for fault in scenario.truth()["faults"]}
+    batches = list(scenario.batches())
+    sound = next(flight.id for flight in flights_of(batches) if flight.id not in faulty and flight.id[:4] == "quad")
+    check(lives(batches, "gps_bias_20m", sound))
+
+
+def test_the_book_lets_severity_rise_at_once_and_fall_after_a_settled_minute() -> None:
+    book = AlarmBook(DEFAULT.alarms, spoken)
+
+    def said(t: float, severity: str) -> str:
+        finding = Finding("watch", ("v",), t, 1.0, 1.0, severity, {"causes": []})
+        event = book.still(finding, news=True) if t else book.raised(finding, t)
+        assert event is not None
+        # a restart at any moment changes nothing
+        saved = msgspec.msgpack.decode(msgspec.msgpack.encode(book.snapshot()))
+        book.restore(saved)
+        assert encode_event(book.active["watch", ("v",)]) == encode_event(event)
+        return event.severity
+
+    assert said(0.0, "advisory") == "advisory"
+    assert said(1.0, "warning") == "warning"
+    assert said(2.0, "advisory") == "warning"
+    assert said(30.0, "warning") == "warning"
+    assert said(40.0, "advisory") == "warning"
+    assert said(39.0 + SETTLED_S, "advisory") == "warning"
+    assert said(40.0 + SETTLED_S, "advisory") == "caution"
+    assert said(41.0 + SETTLED_S, "advisory") == "caution"
+    assert said(40.0 + 2 * SETTLED_S, "advisory") == "advisory"
+
+
+def test_a_diagnosis_keeps_its_name_until_another_is_clearly_better() -> None:
+    def answer(first: str, p: float, second: str, q: float) -> dict[str, object]:
+        rival = {"type": second, "location": "v/gps", "confidence": q}
+        return {"type": first, "location": "v/gps", "confidence": p, "evidence": [], "alternatives": [rival]}
+
+    before = answer("gps_spoofing", 0.6, "gps_jamming", 0.3)
+    kept = keep_name(before, answer("gps_jamming", 0.6, "gps_spoofing", 0.3), 4.0)
+    assert (kept["type"], kept["confidence"]) == ("gps_spoofing", 0.3)
+    assert kept["alternatives"] == [{"type": "gps_jamming", "location": "v/gps", "confidence": 0.6}]
+    assert keep_name(before, answer("gps_jamming", 0.9, "gps_spoofing", 0.1), 4.0)["type"] == "gps_jamming"
+    assert keep_name(before, answer("imu_fault", 0.5, "gps_jamming", 0.4), 4.0)["type"] == "imu_fault"
+    assert keep_name(None, before, 4.0) is before
