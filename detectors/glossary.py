@@ -84,7 +84,10 @@ def glossary_markdown() -> str:
     parts.append("## Causes\n\n| kind and cause | means |\n|---|---|\n" + _rows(causes))
     used = {field.unit for kind in every for field in fields_of(kind.facts)}
     parts.append("## Units\n\n| unit | means |\n|---|---|\n" + _rows({u: m for u, m in UNITS.items() if u in used}))
-    parts.append("## How an alarm ended\n\n| `ended` | means |\n|---|---|\n" + _rows({**ENDINGS}))
+    parts.append(
+        "## How an alarm ended\n\n| `ended` | means |\n|---|---|\n"
+        + _rows({str(word): meaning for word, meaning in ENDINGS.items()})
+    )
     return "\n".join(parts)
 
 

@@ -15,7 +15,7 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TextIO
@@ -40,6 +40,8 @@ STYLE: dict[str, str] = {"advisory": "cyan", "caution": "yellow", "warning": "bo
 UNIX_FROM_S = 1e9
 # Numbers of an alarm's evidence that fit on the line.
 NUMBERS_SHOWN = 4
+# In front of the sentence of an alarm that is a symptom of an incident.
+INDENT = "  "
 REFRESH_S = 0.25
 ACTIVE_SHOWN = 10
 RECENT_EVENTS = 10
@@ -63,7 +65,7 @@ def line_of(event: AlarmEvent) -> Text:
     text = Text.assemble(
         (f"{clock(event.t):<11} ", "dim"),
         (f"{word:<8}{event.severity:<9}", style),
-        f"{event.kind:<12} ",
+        f"{event.kind:<12} {INDENT * (event.incident is not None)}",
         (_printable(said(event)), "bold" if event.state == RAISED else ""),
     )
     if event.state != CLEARED:
@@ -73,6 +75,21 @@ def line_of(event: AlarmEvent) -> Text:
         text.append(f" [{', '.join([f'score {event.score:.3g} of {event.threshold:.3g}', *numbers])}]", "dim")
     text.append(f" {event.id}", "dim")
     return text
+
+
+def folded(active: Iterable[AlarmEvent]) -> list[AlarmEvent]:
+    """Active alarms, the most severe first; those with one cause below their incident."""
+    by_id = {event.id: event for event in active}
+
+    def place(event: AlarmEvent) -> tuple[int, float, str, bool, float]:
+        head = by_id.get(event.incident or "", event)
+        return -SEVERITIES.index(head.severity), head.t_raised, head.id, head is not event, event.t_raised
+
+    return sorted(by_id.values(), key=place)
+
+
+def _counted(alone: int, symptoms: int) -> str:
+    return f"active alarms ({alone}{f', and {symptoms} symptoms of them' if symptoms else ''})"
 
 
 def _printable(name: str) -> str:
@@ -223,14 +240,15 @@ class LiveView:
     def picture(self) -> Group:
         """The whole view."""
         pipeline = self._watched.pipeline
-        active = sorted(pipeline.active.values(), key=lambda e: (-SEVERITIES.index(e.severity), e.t_raised))
+        active = folded(pipeline.active.values())
+        alone = sum(event.incident is None for event in active)
         more = len(active) - ACTIVE_SHOWN
         shown = [_cut(line_of(event)) for event in active[:ACTIVE_SHOWN]] or [Text("none", "dim")]
         if more > 0:
             shown.append(Text(f"and {more} more", "dim"))
         return Group(
             self._headline(),
-            Panel(Group(*shown), title=f"active alarms ({len(active)})", title_align="left"),
+            Panel(Group(*shown), title=_counted(alone, len(active) - alone), title_align="left"),
             Panel(
                 Group(*(_cut(line_of(event)) for event in self._recent)),
                 title="last events",

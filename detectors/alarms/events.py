@@ -70,7 +70,8 @@ class AlarmEvent(msgspec.Struct, frozen=True, kw_only=True):
     """One step in an alarm's life, exactly as it is published.
 
     `say` is the event as one sentence for a person. `worst` is the moment of the highest score, or of the least
-    separation where the kind declares so, from raised to cleared. Journals of earlier versions have neither.
+    separation where the kind declares so, from raised to cleared. `incident` is the id of the incident that it is a
+    symptom of, once that is known. Journals of earlier versions have neither.
     """
 
     id: str
@@ -89,6 +90,7 @@ class AlarmEvent(msgspec.Struct, frozen=True, kw_only=True):
     ended: str | None = None
     say: str = ""
     worst: Moment | None = None
+    incident: str | None = None
 
     @classmethod
     def of(cls, line: bytes) -> AlarmEvent:
@@ -240,9 +242,9 @@ class AlarmBook:
         self.active, self.refused = {(event.kind, event.subjects): event for event in events}, state["refused"]
         self._below_t = {(kind, tuple(subjects)): t for kind, subjects, t in state["below"]}
 
-    def attach(self, event: AlarmEvent, diagnosis: dict[str, Any] | None) -> AlarmEvent:
-        """An active alarm's newest event with what is known about its cause; later events keep it."""
-        return self._keep(msgspec.structs.replace(event, diagnosis=diagnosis))
+    def attach(self, event: AlarmEvent, diagnosis: dict[str, Any] | None, incident: str | None = None) -> AlarmEvent:
+        """An active alarm's newest event with its cause and the incident that it belongs to; later events keep both."""
+        return self._keep(msgspec.structs.replace(event, diagnosis=diagnosis, incident=incident))
 
     def _shown(self, last: AlarmEvent, finding: Finding) -> str:
         """How severe an alarm is to be shown with this finding."""

@@ -42,6 +42,8 @@ class Replay:
     def __init__(self, config: Config, *on_event: Callable[[AlarmEvent], None]) -> None:
         self.pipeline = Pipeline(config, on_evidence=self._tick)
         self.events: Counter[tuple[str, str]] = Counter()
+        # alarms that belong to an incident
+        self._symptoms: set[str] = set()
         self.t_first, self.t_last = math.inf, -math.inf
         self.listeners = list(on_event)
         self.watchers: list[OnEvidence] = []
@@ -61,6 +63,8 @@ class Replay:
     def _emit(self, events: Iterable[AlarmEvent]) -> None:
         for event in events:
             self.events[event.kind, event.state] += 1
+            if event.incident is not None:
+                self._symptoms.add(event.id)
             for listener in self.listeners:
                 listener(event)
 
@@ -85,6 +89,7 @@ class Replay:
             "drops": _nested(pipeline.drops),
             "alarms": _nested(self.events),
             "active": len(pipeline.active),
+            "symptoms": len(self._symptoms),
             "span": {
                 "t_first": self.t_first if spanned else None,
                 "t_last": self.t_last if spanned else None,

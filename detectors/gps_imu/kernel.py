@@ -47,7 +47,8 @@ class Judged(NamedTuple):
 
     def at(self, rows: I8) -> Judged:
         """Some of the fixes."""
-        return Judged(*(column[rows] for column in self))
+        away, off = self.away[rows], self.off[rows]
+        return Judged(self.score[rows], self.sigma[rows], away, self.away_t[rows], self.taken[rows], off)
 
 
 def blank_judged(fixes: int) -> Judged:

@@ -204,7 +204,7 @@ class Incidents:
             case.diagnosis = keep_name(before, msgspec.to_builtins(found), cfg.switch_odds)
             case.diagnosis["evidence"] += network.remarks(vehicles)
         same = before is not None and case.diagnosis is not None and _answer(before) == _answer(case.diagnosis)
-        if same and case.said:
+        if same and case.said and not self._joined(case):
             if found is not None and found.confidence >= SETTLED:
                 # twice the same: a third look would only give chance another chance
                 case.due_t = inf
@@ -254,8 +254,12 @@ class Incidents:
             if active is not None:
                 state = UPDATED if active.state == RAISED else active.state
                 fresh = msgspec.structs.replace(active, state=state, t=max(active.t, t))
-                told.append(self._book.attach(fresh, case.diagnosis))
+                told.append(self._book.attach(fresh, case.diagnosis, told[0].id if told else active.incident))
         return told
+
+    def _joined(self, case: Case) -> bool:
+        """Whether an alarm of an incident does not know yet that it belongs to it."""
+        return any((active := self._book.active.get(key)) is not None and not active.incident for key in case.alarms)
 
     def _close(self, case: Case, t: float) -> list[AlarmEvent]:
         self.cases.remove(case)

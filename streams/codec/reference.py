@@ -68,6 +68,7 @@ An alarm event (a pair's subject is `<a>~<b>` with a < b):
 | `diagnosis` | null, or what is wrong and where: `type`, `location`, `confidence`, `evidence`, `alternatives` |
 | `ended` | null until `cleared`, then [how it ended](alarms.md#how-an-alarm-ended) |
 | `say` | the event as one sentence for a person, with callsigns where they are known; every output shows these words |
+| `incident` | null, or the id of the incident that this alarm is a symptom of |
 | `worst` | the worst moment since `raised`: `t`, `score`, `evidence`; of the highest score or the least separation |
 
 ## Gateways that answer

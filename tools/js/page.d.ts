@@ -110,6 +110,8 @@ interface AlarmEvent {
   ended: string | null;
   /** The event as one sentence; empty in journals of earlier versions. */
   say: string;
+  /** The id of the incident that it is a symptom of. */
+  incident?: string | null;
   /** The moment of the highest score or the least separation; null in journals of earlier versions. */
   worst: { t: number; score: number; evidence: Evidence } | null;
 }

@@ -15,7 +15,7 @@ from rich.console import Console
 from watchkeeper.config.schema import Log
 from watchkeeper.daemon import logs
 from watchkeeper.daemon.logs import kv
-from watchkeeper.daemon.outputs.terminal import QUEUE_LINES, AlarmLines, line_of
+from watchkeeper.daemon.outputs.terminal import QUEUE_LINES, AlarmLines, folded, line_of
 from watchkeeper.detectors.alarms.events import CLEARED, RAISED, AlarmEvent
 
 
@@ -128,3 +128,14 @@ def test_a_diagnosis_is_told_in_the_line() -> None:
     assert "most likely a fault of the IMU of wing-4" in line
     assert "(96 %)" in line
     assert "\x1b" not in line
+
+
+def test_symptoms_stand_below_their_incident_and_count_with_it() -> None:
+    base = event()
+    incident = msgspec.structs.replace(base, id="i", kind="incident", t_raised=20.0)
+    symptoms = [msgspec.structs.replace(base, id=name, incident="i", t_raised=10.0) for name in ("a", "b")]
+    alone = msgspec.structs.replace(base, id="z", t_raised=15.0)
+    assert [each.id for each in folded([*symptoms, alone, incident])] == ["z", "i", "a", "b"]
+    # one whose incident is not there any more stands alone
+    assert [each.id for each in folded([symptoms[0], alone])] == ["a", "z"]
+    assert "   a and b" in line_of(symptoms[0]).plain
