@@ -111,4 +111,6 @@ def _facts(kind: AlarmKind, evidence: dict[str, Any], event: AlarmEvent) -> Any:
 
 def _printable(name: str) -> str:
     """A name without control characters, whatever a vehicle calls itself, and without the mark of the time."""
-    return "".join(c if c.isprintable() else "?" for c in name).replace(WHEN, "?")
+    if not name.isprintable():
+        name = "".join(c if c.isprintable() else "?" for c in name)
+    return name.replace(WHEN, "?")

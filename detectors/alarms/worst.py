@@ -48,11 +48,12 @@ class Worst:
         """Note the rows that are worse than anything before in their alarms, after the debouncer gave these actions."""
         if self._grows:
             return
-        raised = cell[action == RAISE]
-        self._rank[raised] = -np.inf
-        rows = np.flatnonzero((action == RAISE) | (action == STILL))
+        rows = np.flatnonzero(action)
         if not len(rows):
             return
+        did = action[rows]
+        self._rank[cell[rows[did == RAISE]]] = -np.inf
+        rows = rows[(did == RAISE) | (did == STILL)]
         figure = ev.numbers.get(self._least)
         rank = ev.score[rows] if figure is None else -figure[rows]
         worse = rank > self._rank[cell[rows]]

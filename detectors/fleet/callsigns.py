@@ -28,6 +28,8 @@ class Callsigns:
         `moved`: the columns' times are not the batch's any more, so a vehicle's first sample has to do.
         """
         now = self.now
+        if batch.callsigns.items() <= now.items():
+            return  # as a rule nobody has a new one
         news = {name: sign for name, sign in batch.callsigns.items() if now.get(name) != sign and name in vehicles}
         if not news or not len(cols):
             return
