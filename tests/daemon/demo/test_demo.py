@@ -8,10 +8,11 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from urllib.error import HTTPError
 from urllib.request import urlopen
 
 import pytest
-from waiting import PATIENCE_S
+from waiting import PATIENCE_S, wait_for
 
 from watchkeeper.daemon.demo.demo import Tally
 
@@ -33,6 +34,16 @@ def test_a_short_demo_shows_the_addresses_and_ends_by_itself(tmp_path: Path) -> 
     assert (tmp_path / "snapshot.msgpack").exists()
 
 
+def is_ready(url: str) -> bool:
+    """Its address is said before it has compiled."""
+    try:
+        with urlopen(url + "/readyz", timeout=PATIENCE_S) as answer:
+            return bool(json.load(answer)["ready"])
+    except HTTPError as error:
+        assert error.code == 503
+        return False
+
+
 def test_ctrl_c_ends_it_cleanly_while_its_pages_answer() -> None:
     process = start("--port", "0")
     assert process.stdout is not None
@@ -41,8 +52,7 @@ def test_ctrl_c_ends_it_cleanly_while_its_pages_answer() -> None:
         if found := re.search(r"(http://\S+)/readyz", line):
             url = found[1]
             break
-    with urlopen(url + "/readyz", timeout=PATIENCE_S) as answer:
-        assert json.load(answer)["ready"] is True
+    assert wait_for(lambda: is_ready(url))
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 0
