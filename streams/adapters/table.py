@@ -14,6 +14,7 @@ import numpy as np
 from watchkeeper.streams.batch import F8, I4, Batch, Columns, columns_of, slice_batch
 from watchkeeper.streams.logs.base import SourceInfo
 from watchkeeper.streams.logs.chunks import arrival_times
+from watchkeeper.streams.logs.told import NOTHING, Told
 from watchkeeper.streams.messages import Kind
 
 # Times, the number of each row's vehicle, and its fields by name.
@@ -33,8 +34,10 @@ class TableLog:
         callsigns: Mapping[str, str] | None = None,
         problems: Sequence[str] = (),
         bad_rows: int = 0,
+        told: Told = NOTHING,
     ) -> None:
         self.path = path
+        self.told = told
         self.position = 0
         # ROS 2 keeps a recording in a folder
         self._size = sum(f.stat().st_size for f in path.iterdir()) if path.is_dir() else path.stat().st_size

@@ -5,8 +5,8 @@
     GPA    HAcc and VAcc of the fix that was logged at the same moment: eph, epv [m]
     PARM   SYSID_THISMAV: the vehicle is called `mav` and that, as over MAVLink; without it, after the file
 
-A log describes its own messages (FMT), so columns are found by name. Nothing that the autopilot estimated is read: no
-ATT, no POS, no filter states.
+A log describes its own messages (FMT), so columns are found by name. Nothing that the autopilot estimated is judged: no
+ATT, no POS, no filter states. Modes, failsafes and the receiver's own figures are for reports (dataflash_told.py).
 
 Times are microseconds since boot (TimeUS). GPS week and milliseconds (GWk, GMS) say what that is in Unix time, less the
 leap seconds of the day; samples of a log that never knew the time count from boot.
@@ -30,6 +30,7 @@ import numpy as np
 
 from watchkeeper.streams.adapters.base import AdapterDeclaration
 from watchkeeper.streams.adapters.table import Table, TableLog
+from watchkeeper.streams.adapters.vehicles.dataflash_told import KINDS, Story
 from watchkeeper.streams.foreign.library import library
 from watchkeeper.streams.logs.base import Format, LogError
 from watchkeeper.streams.messages import ID_MAX, Kind
@@ -68,9 +69,10 @@ def open_dataflash(path: Path) -> TableLog:
     for kind, rows in ((Kind.GPS, found.gps), (Kind.IMU, found.imu)):
         if rows:
             tables[kind] = _table(rows, offset_s)
-    return TableLog(
-        path, "dataflash", [found.name or path.stem[:ID_MAX]], tables, problems=problems, bad_rows=found.bad
-    )
+    name = found.name or path.stem[:ID_MAX]
+    until_t = max(float(t.max()) for t, _, _ in tables.values())
+    told = found.story.told(name, offset_s, until_t)
+    return TableLog(path, "dataflash", [name], tables, problems=problems, bad_rows=found.bad, told=told)
 
 
 def _limited(reader: Any) -> Any:
@@ -117,13 +119,16 @@ class _Found:
         self.gps: list[Row] = []
         self.bad = 0
         self.name = ""
+        self.story = Story()
         self._utc: list[float] = []
-        while (message := reader.recv_match(type=["IMU", "GPS", "GPA", "PARM"])) is not None:
+        while (message := reader.recv_match(type=["IMU", "GPS", "GPA", "PARM", *KINDS])) is not None:
             kind = message.get_type()
             try:
                 if kind == "PARM":
                     if message.Name in ("SYSID_THISMAV", "MAV_SYSID"):
                         self.name = f"mav{int(message.Value)}"
+                elif kind in KINDS:
+                    self.story.take(kind, message, reader.flightmode)
                 elif getattr(message, "I", 0) != 0:
                     continue
                 elif kind == "GPA":

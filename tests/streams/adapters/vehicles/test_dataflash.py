@@ -20,12 +20,13 @@ from watchkeeper.streams.adapters.vehicles.dataflash import utc_s
 from watchkeeper.streams.batch import Batch
 from watchkeeper.streams.logs.chunks import join
 from watchkeeper.streams.logs.source import LogError, open_log
+from watchkeeper.streams.logs.told import Span, told_by
 from watchkeeper.streams.messages import COLUMN, Kind
 
 # Codes of FMT, of those that are used here, as struct has them, and what a value is multiplied with to be written.
 CODES = {
     "Q": ("Q", 1), "B": ("B", 1), "I": ("I", 1), "H": ("H", 1), "f": ("f", 1), "c": ("h", 100), "C": ("H", 100),
-    "e": ("i", 100), "L": ("i", 1e7), "N": ("16s", None), "n": ("4s", None), "Z": ("64s", None),
+    "M": ("b", 1), "e": ("i", 100), "L": ("i", 1e7), "N": ("16s", None), "n": ("4s", None), "Z": ("64s", None),
 }  # fmt: skip
 # The messages as ArduPilot 4.5 defines them: number, name, format, columns.
 MESSAGES = {
@@ -34,6 +35,14 @@ MESSAGES = {
     "GPS": (130, "QBBIHBcLLeffffB", "TimeUS,I,Status,GMS,GWk,NSats,HDop,Lat,Lng,Alt,Spd,GCrs,VZ,Yaw,U"),
     "GPA": (133, "QBCCCCfBIHfHff", "TimeUS,I,VDop,HAcc,VAcc,SAcc,YAcc,VV,SMS,Delta,AEl,RTCMFU,RTCMFD,X"),
     "ATT": (140, "Qcccc", "TimeUS,DesRoll,Roll,DesPitch,Pitch"),
+}
+# What it logs besides its sensors.
+STORY = {
+    "MSG": (137, "QZ", "TimeUS,Message"),
+    "MODE": (134, "QMBB", "TimeUS,Mode,ModeNum,Rsn"),
+    "EV": (135, "QB", "TimeUS,Id"),
+    "ERR": (136, "QBB", "TimeUS,Subsys,ECode"),
+    "UBX1": (138, "QBHBBHI", "TimeUS,Instance,noisePerMS,jamInd,aPower,agcCnt,config"),
 }
 WEEK, START_MS = 2290, 345_600_000  # a Thursday in November 2023
 HEAD = b"\xa3\x95"
@@ -45,14 +54,14 @@ def packed(code: str, value: Any) -> Any:
 
 
 def message(name: str, *values: Any) -> bytes:
-    number, form, _ = MESSAGES[name]
+    number, form, _ = (MESSAGES | STORY)[name]
     body = [packed(code, value) for code, value in zip(form, values, strict=True)]
     return HEAD + bytes([number]) + struct.pack("<" + "".join(CODES[code][0] for code in form), *body)
 
 
-def definitions() -> Iterator[bytes]:
+def definitions(messages: dict[str, tuple[int, str, str]] = MESSAGES) -> Iterator[bytes]:
     yield HEAD + b"\x80" + struct.pack("<BB4s16s64s", 128, 89, b"FMT", b"BBnNZ", b"Type,Length,Name,Format,Columns")
-    for name, (number, form, columns) in MESSAGES.items():
+    for name, (number, form, columns) in messages.items():
         size = 3 + struct.calcsize("<" + "".join(CODES[code][0] for code in form))
         yield HEAD + b"\x80" + struct.pack("<BB4s16s64s", number, size, name.encode(), form.encode(), columns.encode())
 
@@ -189,3 +198,44 @@ def test_a_damaged_log_is_read_as_far_as_it_goes_or_refused_by_name(
     else:
         for batch in log.batches():
             assert len(batch) <= 200
+
+
+def test_modes_arming_failsafes_and_the_receivers_figures_are_told(tmp_path: Path) -> None:
+    path = tmp_path / "flight.bin"
+    told = [
+        *list(definitions(STORY))[1:],
+        message("MSG", 1_500_000, "ArduCopter V4.5.7 (2a3dc4b7)"),
+        message("MODE", 2_000_000, 0, 0, 1),
+        message("EV", 2_500_000, 10),
+        message("MODE", 3_000_000, 6, 6, 2),
+        message("ERR", 3_500_000, 6, 1),
+        message("ERR", 4_000_000, 6, 0),
+        message("ERR", 4_200_000, 11, 2),
+        message("EV", 5_000_000, 11),
+        message("UBX1", 4_500_000, 0, 97, 12, 1, 3000, 0),
+        message("UBX1", 4_600_000, 1, 50, 200, 1, 3000, 0),
+        message("MODE", 5_000_000, 99, 99, 1),
+    ]
+    path.write_bytes(flight(timed=False) + b"".join(told))
+    found = told_by(open_log(path))
+    end = float(read(path).t_max)
+    assert found.vehicle == "mav7"
+    assert found.spans == (
+        Span("mode", "STABILIZE", 2.0, 3.0),
+        Span("mode", "RTL", 3.0, 5.0),
+        Span("mode", "mode 99", 5.0, end),
+        Span("armed", "armed", 2.5, 5.0),
+        Span("failsafe", "battery failsafe", 3.5, 4.0),
+    )
+    assert [(mark.t, mark.words) for mark in found.marks] == [
+        (3.5, "battery failsafe (code 1)"),
+        (4.2, "error of GPS (code 2)"),
+    ]
+    assert {figure.name: figure.value.tolist() for figure in found.figures} == {
+        "receiver noise": [97.0], "jamming indicator": [12.0],
+    }  # fmt: skip
+    # and nothing of it is a sample
+    plain = tmp_path / "plain.bin"
+    plain.write_bytes(flight(timed=False))
+    for kind, columns in read(plain).kinds.items():
+        np.testing.assert_array_equal(read(path).kinds[kind].data, columns.data)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ from pyulog import ULog
 from watchkeeper.streams.batch import Columns
 from watchkeeper.streams.logs.chunks import join
 from watchkeeper.streams.logs.source import LogError, open_log
+from watchkeeper.streams.logs.told import told_by
 from watchkeeper.streams.messages import COLUMN, Kind
 
 LOGS = {"pyulog_sample_log_small.ulg": "vehicle_gps_position", "pyulog_sample_px4_events.ulg": "vehicle_gps_position"}
@@ -64,3 +66,28 @@ def test_a_log_without_sensors_and_a_file_that_is_none_say_so(recordings: Path, 
         path.write_bytes(start[:size])
         with pytest.raises(LogError, match=problem):
             open_log(path)
+
+
+def test_modes_arming_failsafes_warnings_and_the_receivers_figures_are_told(recordings: Path) -> None:
+    path = recordings / "px4" / "pyulog_sample_px4_events.ulg"
+    source = open_log(path)
+    told = told_by(source)
+    assert told.vehicle == read(path)[0][0]
+    modes = [span for span in told.spans if span.what == "mode"]
+    assert [span.word for span in modes] == ["Hold", "Takeoff", "Hold", "Return", "Hold"]
+    assert all(a.until_t == b.t for a, b in pairwise(modes))
+    (armed,) = [span for span in told.spans if span.what == "armed"]
+    assert modes[0].t < armed.t < armed.until_t <= modes[-1].until_t
+    assert [mark.words for mark in told.marks] == ["[health_and_arming_checks] Preflight: GPS fix too low"] * 2
+    # in the time of the samples
+    _, kinds = read(path)
+    assert kinds[Kind.IMU].t[0] - 1.0 <= modes[0].t <= modes[-1].until_t <= kinds[Kind.IMU].t[-1] + 1.0
+
+
+def test_a_receivers_jamming_and_noise_are_those_of_the_reference_reader(recordings: Path) -> None:
+    path = recordings / "px4" / "pyulog_sample_log_small.ulg"
+    figures = {figure.name: figure for figure in told_by(open_log(path)).figures}
+    gps = ULog(str(path)).get_dataset("vehicle_gps_position").data
+    for name, column in (("jamming indicator", "jamming_indicator"), ("receiver noise", "noise_per_ms")):
+        np.testing.assert_array_equal(figures[name].value, gps[column])
+    np.testing.assert_array_equal(figures["receiver noise"].t, read(path)[1][Kind.GPS].t)
