@@ -31,7 +31,7 @@ check: $(VENV)/ready ## format, lint, types, imports, rooms
 # The scripts of the pages; users never need node, so a machine without it checks everything else.
 ifneq ($(and $(shell command -v node),$(shell command -v npm)),)
 check-page: tools/js/node_modules/ready
-	tools/js/node_modules/.bin/eslint --config tools/js/eslint.config.js daemon/live/page evaluation/conflicts/playback/page
+	tools/js/node_modules/.bin/eslint --config tools/js/eslint.config.js daemon/live/page daemon/report/page evaluation/conflicts/playback/page
 	tools/js/node_modules/.bin/tsc --project tools/js
 else
 check-page:

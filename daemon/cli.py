@@ -25,6 +25,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "run": ("run", "the daemon"),
     "check-config": ("check_config", "every error of a configuration file at once"),
     "replay": ("replay", "run recorded logs through the same pipeline"),
+    "report": ("report", "a page of each log that opens offline: verdict, map, plots, alarms"),
     "record": ("record", "write what the broker carries to a .wklog"),
     "convert": ("convert", "a log in another format: .wklog, CSV, Parquet, MCAP, GeoJSON, KML"),
     "info": ("info", "what a log contains"),

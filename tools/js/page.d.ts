@@ -324,3 +324,93 @@ interface Item {
 interface Window {
   watchkeeper: App;
 }
+
+// -- reports: daemon/report/data.py, series.py ------------------------------------------------------------------
+
+/** One column in bins of `w` seconds from `t` on; `lo` and `hi` are base64 of 16-bit steps between `min` and `max`. */
+interface Line {
+  name: string;
+  t: number;
+  w: number;
+  min: number;
+  max: number;
+  lo: string;
+  hi?: string;
+}
+
+interface Unpacked {
+  lo: Float64Array;
+  hi: Float64Array;
+}
+
+interface Plot {
+  group: string;
+  title: string;
+  unit: string;
+  meaning: string;
+  limit?: number;
+  told?: boolean;
+  lines: Line[];
+}
+
+/** Positions at bins `i`; `box` is west, east, south, north in metres. */
+interface Track {
+  t: number;
+  w: number;
+  i: string;
+  x: string;
+  y: string;
+  box: [number, number, number, number];
+}
+
+interface Path {
+  t: Float64Array;
+  x: Float64Array;
+  y: Float64Array;
+}
+
+interface Vehicle {
+  row: number;
+  name: string;
+  id: string;
+  aircraft: boolean;
+  earth: boolean;
+  track: Track | null;
+  spans?: { what: 'mode' | 'armed' | 'failsafe'; word: string; t0: number; t1: number }[];
+  marks?: { t: number; words: string }[];
+  plots?: Plot[];
+}
+
+/** An alarm as a span of time; `of` are places in the list of vehicles. */
+interface Span {
+  id: string;
+  kind: string;
+  severity: Severity;
+  who: string;
+  of: number[];
+  t0: number;
+  t1: number;
+  worst: number;
+  active: boolean;
+}
+
+interface ReportData {
+  t0: number;
+  t1: number;
+  unix: boolean;
+  middle: [lat: number, lon: number] | null;
+  degree_m: number;
+  every: number;
+  vehicles: Vehicle[];
+  alarms: Span[];
+}
+
+interface MapBox {
+  width: number;
+  height: number;
+  scale: number;
+  px(x: number): number;
+  py(y: number): number;
+  worldX(px: number): number;
+  worldY(py: number): number;
+}

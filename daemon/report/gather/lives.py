@@ -1,0 +1,121 @@
+"""The alarms of a log as a report keeps them: of each its first and last event, its worst moment, how severe it became.
+
+`Lives.hear` is a listener of a replay. Of more alarms than LIVES_MAX only the numbers are kept.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from watchkeeper.detectors.alarms.events import CLEARED, RAISED, AlarmEvent
+from watchkeeper.detectors.base import SEVERITIES
+from watchkeeper.detectors.incidents.declaration import INCIDENT
+
+LIVES_MAX = 5000
+# Of two aircraft the worst moment is the closest one, of anything else the one with the highest score.
+NEAREST = "sep_nm"
+
+
+@dataclass(slots=True)
+class Life:
+    """One alarm from its first event to its last."""
+
+    first: AlarmEvent
+    last: AlarmEvent
+    worst: AlarmEvent
+    severity: str
+    events: int = 1
+    # of an incident: the ids of the alarms that were part of it at any time
+    members: set[str] = field(default_factory=set)
+
+    @property
+    def active(self) -> bool:
+        """Whether it was still active when the log ended."""
+        return self.last.state != CLEARED
+
+    @property
+    def rank(self) -> int:
+        """How severe it became: 0 is an advisory."""
+        return SEVERITIES.index(self.severity)
+
+    def until_t(self, end_t: float) -> float:
+        """When it ended; the end of the log if it did not."""
+        return end_t if self.last.t_cleared is None else self.last.t_cleared
+
+    def take(self, event: AlarmEvent) -> None:
+        """The next event."""
+        self.last = event
+        self.events += 1
+        if SEVERITIES.index(event.severity) > self.rank:
+            self.severity = event.severity
+        if event.state != CLEARED and _badness(event) > _badness(self.worst):
+            self.worst = event
+        self._join(event.evidence)
+
+    def _join(self, evidence: dict[str, Any]) -> None:
+        if self.first.kind == INCIDENT:
+            self.members.update(evidence.get("alarms") or ())
+
+
+class Lives:
+    """All alarms, in the order in which they were raised."""
+
+    def __init__(self) -> None:
+        self.all: dict[str, Life] = {}
+        self.raised: Counter[str] = Counter()
+
+    def hear(self, event: AlarmEvent) -> None:
+        """One event."""
+        if event.state == RAISED:
+            self.raised[event.kind] += 1
+        life = self.all.get(event.id)
+        if life is not None:
+            life.take(event)
+        elif len(self.all) < LIVES_MAX:
+            life = self.all[event.id] = Life(event, event, event, event.severity)
+            life._join(event.evidence)
+
+    @property
+    def left_out(self) -> int:
+        """Alarms that are counted and no more."""
+        return self.raised.total() - len(self.all)
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """An incident with its alarms, or an alarm by itself (`head` alone)."""
+
+    head: Life
+    alarms: tuple[Life, ...] = ()
+
+    @property
+    def rank(self) -> int:
+        """The severity of its worst part."""
+        return max(life.rank for life in (self.head, *self.alarms))
+
+
+def grouped(lives: Sequence[Life]) -> list[Group]:
+    """Alarms below the incident that they are symptoms of; by severity, then by how bad they became."""
+    by_id = {life.first.id: life for life in lives}
+    inside: set[str] = set()
+    groups = []
+    for life in lives:
+        if life.first.kind == INCIDENT:
+            members = [by_id[name] for name in sorted(life.members) if name in by_id and name not in inside]
+            inside.update(member.first.id for member in members)
+            groups.append(Group(life, tuple(sorted(members, key=lambda m: m.first.t_onset))))
+    groups += [Group(life) for life in lives if life.first.kind != INCIDENT and life.first.id not in inside]
+    return sorted(groups, key=lambda g: (-g.rank, -_ratio(g.head), g.head.first.t_onset, g.head.first.id))
+
+
+def _ratio(life: Life) -> float:
+    # an incident has no score: its alarms do
+    return life.worst.score / life.last.threshold if life.last.threshold > 0.0 else float("inf")
+
+
+def _badness(event: AlarmEvent) -> float:
+    nearest = event.evidence.get(NEAREST)
+    return -float(nearest) if isinstance(nearest, int | float) else event.score

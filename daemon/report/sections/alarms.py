@@ -1,0 +1,149 @@
+"""Alarms, the worst first: the sentence, the life, the worst moment with its figures, and all evidence to open."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from watchkeeper.daemon.outputs.terminal import clock
+from watchkeeper.daemon.report.figures import Shown, causes, figures
+from watchkeeper.daemon.report.gather.lives import Group, Life
+from watchkeeper.daemon.report.markup import Html, el, shape, table
+from watchkeeper.daemon.report.result import Result
+from watchkeeper.daemon.report.words import count, exact, lasted
+from watchkeeper.detectors.catalog import ended_words, say
+from watchkeeper.detectors.coverage.declaration import spoken
+from watchkeeper.detectors.incidents.declaration import INCIDENT
+
+# Alarms told one by one, and those of them that are open at once; the others are counted.
+CARDS, OPEN = 150, 12
+# Figures of the worst moment that stand on a card.
+FIGURES = 6
+
+
+def alarms(result: Result) -> Html | None:
+    """The section; None without any alarm."""
+    groups = result.groups
+    if not groups:
+        return None
+    cards, shown = [], 0
+    for group in groups:
+        if shown >= CARDS:
+            break
+        cards.append(_group(result, group))
+        shown += 1 + len(group.alarms)
+    total = len(result.lives) + result.collector.lives.left_out
+    more = (
+        el("p.muted", f"{total - shown:,} more are not shown one by one; --alarms writes all.")
+        if total > shown
+        else None
+    )
+    return el(
+        "section.alarms",
+        el("h2", "Alarms ", el("span.n", f"{total:,}")),
+        el(
+            "p.lead", "The worst first. Show leads to the span in all plots; the figures are those of the worst moment."
+        ),
+        el("ol.cards", (el("li", card) for card in cards[:OPEN])),
+        el(
+            "details.rest",
+            el("summary", f"{len(cards) - OPEN} more"),
+            el("ol.cards", (el("li", card) for card in cards[OPEN:])),
+        )
+        if len(cards) > OPEN
+        else None,
+        more,
+        id="alarms",
+        aria_label="Alarms",
+    )
+
+
+def _group(result: Result, group: Group) -> Html:
+    inside = el("ol.cards.inside", (el("li", _card(result, life)) for life in group.alarms)) if group.alarms else None
+    return _card(result, group.head, _diagnosis(group.head.last.diagnosis), inside)
+
+
+def _card(result: Result, life: Life, diagnosis: Html | None = None, inside: Html | None = None) -> Html:
+    event, worst = life.last, life.worst
+    who = " × ".join(result.called(name) for name in event.subjects)
+    label = f"Show in the plots: {event.kind} {who}"
+    head = el(
+        "header",
+        shape(life.severity),
+        el("h3", el("span.kind", spoken(event.kind)), " ", el("span.who", who)),
+        el("span.tag", f"{life.severity}{', active at the end' if life.active else ''}"),
+        el("button.show", "Show", type="button", data_alarm=event.id, aria_label=label),
+    )
+    sentence = say(event if event.kind == INCIDENT else worst, result.callsigns).partition(" Ended: ")[0]
+    parts = [
+        head,
+        el("p.say", sentence),
+        el("p.life", " · ".join(_life(result, life))),
+        diagnosis,
+        None if event.kind == INCIDENT else _worst(worst, event.kind, event.threshold),
+        _evidence(event.kind, worst, event.threshold),
+        inside,
+    ]
+    return el("article.alarm", parts, id=f"alarm-{event.id}", data_severity=life.severity, data_id=event.id)
+
+
+def _life(result: Result, life: Life) -> Iterator[str]:
+    event = life.last
+    yield f"began {clock(event.t_onset)}"
+    yield f"raised {clock(event.t_raised)}"
+    if event.t_cleared is None:
+        yield f"still active at the end, {lasted(result.t_last - event.t_raised)} later"
+        return
+    yield f"ended {clock(event.t_cleared)}, after {lasted(event.t_cleared - event.t_raised)}"
+    if event.ended is not None:
+        yield ended_words(event.ended)
+
+
+def _worst(worst: Any, kind: str, threshold: float) -> Html:
+    shown = [figure for figure in figures(kind, worst.evidence, threshold) if figure.weight >= 1.0 or not figure.weight]
+    ratio = f" ({exact(worst.score / threshold)} times its threshold)" if threshold > 0.0 else ""
+    facts = [
+        el("div", el("dt", f.name, title=f.meaning), el("dd", f"{f.value} {f.unit}".rstrip())) for f in shown[:FIGURES]
+    ]
+    return el(
+        "div.worst",
+        el("p", el("b", f"Worst at {clock(worst.t)}"), f": score {exact(worst.score)}{ratio}"),
+        el("dl.facts", facts) if facts else None,
+    )
+
+
+def _evidence(kind: str, worst: Any, threshold: float) -> Html | None:
+    rows = [
+        ("score", exact(worst.score), "", f"an alarm is due from {exact(threshold)} on"),
+        *((f.name, f.value, f.unit, f.meaning) for f in figures(kind, worst.evidence, threshold) if _says(f)),
+    ]
+    named = [
+        el("li", el("b", name), f": {meaning}" if meaning else "") for name, meaning in causes(kind, worst.evidence)
+    ]
+    if len(rows) == 1 and not named:
+        return None
+    return el(
+        "details.evidence",
+        el("summary", f"All evidence of that moment ({count(len(rows), 'figure')})"),
+        el("ul.causes", named) if named else None,
+        table(f"Evidence at {clock(worst.t)}", ("figure", "value", "unit", "meaning"), rows),
+    )
+
+
+def _says(figure: Shown) -> bool:
+    return bool(figure.value)
+
+
+def _diagnosis(found: dict[str, Any] | None) -> Html | None:
+    if not found:
+        return None
+    others = "; ".join(
+        f"{spoken(str(other['type']))} at {other['location']} {100.0 * other['confidence']:.0f} %"
+        for other in (found.get("alternatives") or [])[:3]
+    )
+    return el(
+        "p.diagnosis",
+        el("b", f"{spoken(str(found['type']))} at {found['location']}"),
+        f", {100.0 * found['confidence']:.0f} % sure",
+        f"; or {others}" if others else "",
+    )
