@@ -22,6 +22,7 @@ EXAMPLES = """\
 examples:
   watchkeeper replay flight.wklog                                   alarms as lines, without repeats
   watchkeeper replay flight.wklog --alarms alarms.jsonl --summary summary.json
+  watchkeeper replay flight.ulg --report flight.html               what happened, as a page that opens offline
   watchkeeper replay north.wklog south.csv.gz --speed 50            several logs, merged by time
   watchkeeper replay flight.wklog --http 9108 --speed 5             look at it: http://127.0.0.1:9108
   watchkeeper replay flight.wklog --to-mqtt mqtt://127.0.0.1:1883 --speed 1
@@ -46,6 +47,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--alarms", type=Path, metavar="OUT.jsonl", help="alarm events, one JSON object per line")
     parser.add_argument("--trace", type=Path, metavar="OUT.jsonl", help="conflicting pairs at every tick, undebounced")
     parser.add_argument("--summary", type=Path, metavar="OUT.json", help="counts of samples, drops and alarms")
+    parser.add_argument(
+        "--report", type=Path, metavar="OUT.html", help="one page that opens offline: map, plots, alarms"
+    )
     parser.add_argument("--timing", action="store_true", help="add speed and memory to the summary")
     parser.add_argument("--to-mqtt", type=mqtt_url, metavar="URL", help="publish the samples instead of judging them")
     parser.add_argument("--samples", action="store_true", help="with --to-mqtt: one message per sample, not frames")
@@ -54,7 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 @exits
 def main(args: argparse.Namespace) -> int:
     """Replay; the exit code."""
-    outputs = [name for name in ("alarms", "trace", "summary") if getattr(args, name) is not None]
+    outputs = [name for name in ("alarms", "trace", "summary", "report") if getattr(args, name) is not None]
     if args.to_mqtt and outputs:
         print(
             f"watchkeeper: --to-mqtt publishes samples and judges nothing: no --{outputs[0]} with it", file=sys.stderr

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import math
 import resource
 import sys
 import time
@@ -36,6 +37,12 @@ def judge(args: argparse.Namespace, config: Config, sources: Sequence[Source]) -
         replay = Replay(config, on_event)
         if args.trace:
             replay.watchers.append(Trace(stack.enter_context(_output(args.trace)), replay.pipeline))
+        recorder = None
+        if args.report:
+            # the page is only for those who ask for it
+            from watchkeeper.daemon.report.make import Recorder  # noqa: PLC0415
+
+            recorder = Recorder(replay)
         batches = read_logs(sources, chunk=args.chunk, start=args.start, stop=args.stop)
         first = next(batches, None)
         if first is not None:
@@ -71,6 +78,11 @@ def judge(args: argparse.Namespace, config: Config, sources: Sequence[Source]) -
     if args.summary:
         with _output(args.summary) as file:
             file.write(msgspec.json.format(msgspec.json.encode(summary), indent=2) + b"\n")
+    if recorder is not None:
+        from watchkeeper.daemon.report.make import write  # noqa: PLC0415
+
+        words = _command(args)
+        write(recorder.result(sources, words, interrupted=interrupted), args.report)
     warn(sources)
     raised = sum(states.get("raised", 0) for states in summary["alarms"].values())
     incidents = summary["alarms"].get("incident", {}).get("raised", 0)
@@ -86,6 +98,14 @@ def judge(args: argparse.Namespace, config: Config, sources: Sequence[Source]) -
     for line in unjudged_words(replay.pipeline):
         print(line, file=sys.stderr)
     return INTERRUPTED if interrupted else 0
+
+
+def _command(args: argparse.Namespace) -> list[str]:
+    """What makes the same report again."""
+    words = ["watchkeeper", "replay", *map(str, args.logs)]
+    given = {"-c": args.config, "--profile": args.profile, "--report": args.report}
+    given |= {"--start": args.start, "--stop": args.stop} if (args.start, args.stop) != (-math.inf, math.inf) else {}
+    return words + [word for option, value in given.items() if value is not None for word in (option, str(value))]
 
 
 def _inputs(sources: Sequence[Source]) -> list[dict[str, Any]]:
