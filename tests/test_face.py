@@ -187,6 +187,15 @@ def test_a_notebook_shows_a_table_in_which_names_cannot_be_markup(demo: Path) ->
     assert "<b>" not in html
 
 
+def test_a_report_of_a_frame_is_written_and_alarms_of_nothing_have_none(tmp_path: Path) -> None:
+    two = {"t": [0.0, 0.0, 1.0, 1.0], "id": ["a", "b"] * 2, "lat": [50.0] * 4, "lon": [8.0, 8.01] * 2}
+    page = tmp_path / "page.html"
+    wk.watch(two).report(page)
+    assert "What was judged" in page.read_text()
+    with pytest.raises(ValueError, match="no recording"):
+        wk.Alarms([], samples={}, drops={}, not_judged={}).report(page)
+
+
 def test_a_path_that_is_not_there_and_an_empty_frame_are_clear_errors() -> None:
     with pytest.raises(LogError, match=r"nowhere.wklog: No such file"):
         wk.watch("nowhere.wklog")

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import importlib.util
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from html import escape
+from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, overload
 
 import msgspec
@@ -54,7 +56,9 @@ class Alarms(Sequence[AlarmEvent], Generic[F]):
         problems: Sequence[str] = (),
         clock: Clock = "seconds",
         backend: Backend | None = None,
+        reported: Callable[[Path], None] | None = None,
     ) -> None:
+        self._reported = reported
         self.events = list(events)
         """Every event: raised, updated, cleared."""
         self.samples = dict(sorted(samples.items()))
@@ -120,6 +124,15 @@ class Alarms(Sequence[AlarmEvent], Generic[F]):
         columns["since_t"] = time_cells((row["since_t"] for row in self._coverage), self._clock)
         frame: F = frame_of(columns, schema | {"reason": TEXT, "say": TEXT}, self._backend)
         return frame
+
+    def report(self, path: str | PathLike[str]) -> None:
+        """Write a page that opens offline: the verdict, a map, plots, alarms with their evidence, what was not judged.
+
+        The recording goes through the pipeline once more for it, as it is now.
+        """
+        if self._reported is None:
+            raise ValueError("these alarms do not come from watch(), so there is no recording to report on")
+        self._reported(Path(path))
 
     def to_arrow(self) -> pa.Table:
         """The same as a pyarrow Table. Libraries that read Arrow streams can take the Alarms themselves."""

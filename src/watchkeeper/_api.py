@@ -50,7 +50,8 @@ def watch(data: Any, *, config: Config | None = None) -> Alarms[Any]:
     {'adsb': 4}
     """
     sources = sources_of(data)
-    pipeline = Pipeline(_config(config))
+    settings = _config(config)
+    pipeline = Pipeline(settings)
     judged: set[str] = set()
 
     def look(_window: Window, evidence: list[Evidence]) -> None:
@@ -69,7 +70,16 @@ def watch(data: Any, *, config: Config | None = None) -> Alarms[Any]:
         problems=[f"{info.path}: {problem}" for info in (s.info() for s in sources) for problem in info.problems],
         clock=_clock(sources),
         backend=backend_of(data),
+        reported=lambda path: _report(sources, settings, path),
     )
+
+
+def _report(sources: Sequence[Source], config: Config, path: Path) -> None:
+    # here, not above: whoever wants alarms only need not wait for what makes pages
+    from watchkeeper.daemon.report.make import report, write  # noqa: PLC0415
+
+    logs = ", ".join(repr(str(source.info().path)) for source in sources)
+    write(report(sources, config, [f"watchkeeper.watch({logs}).report({str(path)!r})"]), path)
 
 
 @overload
