@@ -18,9 +18,7 @@ LIVE = Path(__file__).parents[1] / "live" / "page"
 STYLES = (LIVE / "theme.css", OWN / "report.css", OWN / "print.css")
 # In the order in which they need each other.
 SCRIPTS = (
-    LIVE / "dom.js",
-    LIVE / "palette.js",
-    LIVE / "units.js",
+    *(LIVE / f"{name}.js" for name in ("dom", "palette", "units", "charts")),
     *(OWN / f"{name}.js" for name in ("data", "time", "chart", "plots", "ground", "track", "tables", "main")),
 )
 _IMPORT = re.compile(r"^import [^;]*;\n", re.M)

@@ -3,8 +3,11 @@
 import { penOf } from './dom.js';
 import { palette } from './palette.js';
 
-/** @type {(canvas: HTMLCanvasElement) => { pen: Pen, width: number, height: number }} */
-function prepare(canvas) {
+/**
+ * An empty canvas as sharp as the screen, with what it is drawn with and its size.
+ * @type {(canvas: HTMLCanvasElement) => { pen: Pen, width: number, height: number }}
+ */
+export function prepare(canvas) {
   const ratio = Math.min(devicePixelRatio || 1, 2);
   const { clientWidth: width, clientHeight: height } = canvas;
   const [w, h] = [Math.round(width * ratio), Math.round(height * ratio)];
@@ -73,7 +76,7 @@ function trace(pen, t, v, x, y) {
 }
 
 /** @type {(pen: Pen, x0: number, y0: number, x1: number, y1: number, colour: string) => void} */
-function dashed(pen, x0, y0, x1, y1, colour) {
+export function dashed(pen, x0, y0, x1, y1, colour) {
   pen.strokeStyle = colour;
   pen.lineWidth = 1;
   pen.setLineDash([3, 3]);

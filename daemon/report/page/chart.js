@@ -1,7 +1,7 @@
 // One plot on a canvas: envelopes over the shared time, a limit, spans of alarms and modes behind them.
 
 import { valuesOf } from './data.js';
-import { penOf } from '../../live/page/dom.js';
+import { dashed, prepare } from '../../live/page/charts.js';
 import { fonts, palette } from '../../live/page/palette.js';
 import { shown, ticks } from './time.js';
 import { clock, short } from '../../live/page/units.js';
@@ -14,18 +14,6 @@ const COLOURS = ['alt-1', 'alt-2', 'alt-0', 'caution', 'muted', 'accent'];
 
 /** @type {(i: number) => string} */
 export const colourOf = (i) => palette[COLOURS[i % COLOURS.length]];
-
-/** @type {(canvas: HTMLCanvasElement) => { pen: Pen, width: number, height: number }} */
-export function begin(canvas) {
-  const ratio = Math.min(devicePixelRatio || 1, 2);
-  const { clientWidth: width, clientHeight: height } = canvas;
-  const [w, h] = [Math.round(width * ratio), Math.round(height * ratio)];
-  if (canvas.width !== w || canvas.height !== h) [canvas.width, canvas.height] = [w, h];
-  const pen = penOf(canvas);
-  pen.setTransform(ratio, 0, 0, ratio, 0, 0);
-  pen.clearRect(0, 0, width, height);
-  return { pen, width, height };
-}
 
 /**
  * The place of a time in a plot that is so many pixels wide, and the time of a place.
@@ -110,7 +98,7 @@ export function backdrop(pen, x, height, vehicle, alarms) {
 
 /** @type {(canvas: HTMLCanvasElement, plot: Plot, vehicle: Vehicle, alarms: Span[]) => void} */
 export function draw(canvas, plot, vehicle, alarms) {
-  const { pen, width, height } = begin(canvas);
+  const { pen, width, height } = prepare(canvas);
   if (!width) return;
   const { x } = timeAxis(width);
   const { low, high, log } = scaleOf(plot);
@@ -131,17 +119,17 @@ export function draw(canvas, plot, vehicle, alarms) {
   pen.beginPath();
   pen.rect(LEFT, 0, width - LEFT - RIGHT, bottom + 1);
   pen.clip();
-  plot.lines.forEach((line, i) => trace(pen, line, x, y, colourOf(i)));
+  plot.lines.forEach((line, i) => band(pen, line, x, y, colourOf(i)));
   if (plot.limit) {
     pen.save();
     pen.beginPath();
     pen.rect(LEFT, 0, width, y(plot.limit));
     pen.clip();
-    plot.lines.forEach((line) => trace(pen, line, x, y, palette.warning));
+    plot.lines.forEach((line) => band(pen, line, x, y, palette.warning));
     pen.restore();
-    rule(pen, LEFT, y(plot.limit), width - RIGHT, y(plot.limit), palette.muted);
+    dashed(pen, LEFT, y(plot.limit), width - RIGHT, y(plot.limit), palette.muted);
   }
-  if (Number.isFinite(shown.at)) rule(pen, x(shown.at), TOP, x(shown.at), bottom, palette.accent);
+  if (Number.isFinite(shown.at)) dashed(pen, x(shown.at), TOP, x(shown.at), bottom, palette.accent);
   pen.restore();
 }
 
@@ -171,18 +159,6 @@ function axes(pen, width, height, x, y, values) {
   pen.textAlign = 'left';
 }
 
-/** @type {(pen: Pen, x0: number, y0: number, x1: number, y1: number, colour: string) => void} */
-function rule(pen, x0, y0, x1, y1, colour) {
-  pen.strokeStyle = colour;
-  pen.lineWidth = 1;
-  pen.setLineDash([3, 3]);
-  pen.beginPath();
-  pen.moveTo(x0, y0);
-  pen.lineTo(x1, y1);
-  pen.stroke();
-  pen.setLineDash([]);
-}
-
 /**
  * How far apart filled bins may be and still be joined by a line: a hole in the data stays a hole.
  * @type {WeakMap<Line, number>}
@@ -208,7 +184,7 @@ function reachOf(line) {
 }
 
 /** @type {(pen: Pen, line: Line, x: (t: number) => number, y: (v: number) => number, colour: string) => void} */
-function trace(pen, line, x, y, colour) {
+function band(pen, line, x, y, colour) {
   const { lo, hi } = valuesOf(line);
   const reach = reachOf(line);
   const from = Math.max(0, Math.floor((shown.from - line.t) / line.w) - reach);

@@ -1,6 +1,7 @@
 // The plots of the chosen vehicle, in groups; pointing, dragging and zooming in any of them moves all.
 
-import { backdrop, begin, colourOf, draw, LEFT, reading, timeAxis } from './chart.js';
+import { backdrop, colourOf, draw, LEFT, reading, timeAxis } from './chart.js';
+import { prepare } from '../../live/page/charts.js';
 import { report } from './data.js';
 import { by, el, setText } from '../../live/page/dom.js';
 import { fonts, palette } from '../../live/page/palette.js';
@@ -167,7 +168,7 @@ export class Plots {
 
   /** @type {(canvas: HTMLCanvasElement, vehicle: Vehicle, alarms: Span[]) => void} */
   drawModes(canvas, vehicle, alarms) {
-    const { pen, width, height } = begin(canvas);
+    const { pen, width, height } = prepare(canvas);
     const { x } = timeAxis(width);
     pen.save();
     pen.beginPath();

@@ -1,6 +1,6 @@
 // The map: every track, the chosen vehicle's on top with its alarms in colour, and where each was at the moment pointed at.
 
-import { begin } from './chart.js';
+import { prepare } from '../../live/page/charts.js';
 import { pathOf, placeOf, report } from './data.js';
 import { by, setText } from '../../live/page/dom.js';
 import { grid, scaleBar } from './ground.js';
@@ -164,7 +164,7 @@ export class TrackMap {
   }
 
   draw() {
-    const { pen, width, height } = begin(this.canvas);
+    const { pen, width, height } = prepare(this.canvas);
     [this.width, this.height] = [width, height];
     if (!width) return;
     if (!this.fitted) this.fitTo(this.all().map(({ track }) => track.box));
