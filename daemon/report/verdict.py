@@ -109,9 +109,7 @@ def _happened(found: Findings, groups: Sequence[Group]) -> list[str]:
     said = []
     by_kind = Counter(life.first.kind for g in groups for life in (g.head, *g.alarms) if life.first.kind != INCIDENT)
     if by_kind.total() > SENTENCES:
-        said.append(
-            f"By kind: {listed([f'{n:,} {spoken(kind)}' for kind, n in by_kind.most_common()])}. The worst of them:"
-        )
+        said.append(f"By kind: {listed([f'{n:,} {spoken(kind)}' for kind, n in by_kind.most_common()])}.")
     # one of each subject: a conflict and the loss of separation that follows tell the same story
     told: dict[tuple[str, ...], Group] = {}
     for group in groups:
