@@ -65,7 +65,7 @@ def index(entries: Sequence[Entry]) -> str:
         said.append(f"{count(tones['unread'], 'log')} could not be read")
     head = ("log", "vehicle", "recorded", "length", "verdict", "alarms", "worst alarm", "not judged")
     section = el(
-        "section",
+        "section.index",
         el("h2", f"{count(len(entries), 'log')}"),
         el("p.lead", "; ".join(said), "."),
         table("Reports", head, [_row(entry) for entry in entries], sortable=True),
