@@ -16,7 +16,6 @@ from watchkeeper.daemon.outputs.terminal import clock
 from watchkeeper.daemon.report.gather.lives import Group, Life
 from watchkeeper.daemon.report.words import count, lasted
 from watchkeeper.detectors.base import SEVERITIES
-from watchkeeper.detectors.catalog import say
 from watchkeeper.detectors.coverage.declaration import WATCH, spoken
 from watchkeeper.detectors.coverage.table import Tally
 from watchkeeper.detectors.declaration import listed
@@ -70,7 +69,7 @@ def verdict(found: Findings) -> Verdict:
     judged = max((tally.judged for tally in content.values()), default=0)
     gaps = {name: tally for name, tally in content.items() if tally.not_judged or tally.partly}
     unjudged = tuple(_unjudged(found, gaps)) + tuple(
-        say(g.head.last, found.callsigns) for g in found.groups if g.head.first.kind == WATCH and g.head.active
+        g.head.say(found.callsigns) for g in found.groups if g.head.first.kind == WATCH and g.head.active
     )
     notes = tuple(_notes(found, content))
     if told:
@@ -124,9 +123,7 @@ def _happened(found: Findings, groups: Sequence[Group]) -> list[str]:
 
 
 def _sentence(found: Findings, life: Life) -> str:
-    event = life.last if life.first.kind == INCIDENT else life.worst
-    sentence = say(event, found.callsigns).partition(" Ended: ")[0]
-    return f"{clock(life.first.t_onset)} {sentence}"
+    return f"{clock(life.first.t_onset)} {life.say(found.callsigns)}"
 
 
 def _unjudged(found: Findings, gaps: Mapping[str, Tally]) -> list[str]:

@@ -6,12 +6,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from watchkeeper.detectors.alarms.events import CLEARED, RAISED, AlarmEvent
 from watchkeeper.detectors.base import SEVERITIES
+from watchkeeper.detectors.catalog import ended_words, say
 from watchkeeper.detectors.incidents.declaration import INCIDENT
 
 LIVES_MAX = 5000
@@ -44,6 +45,16 @@ class Life:
     def until_t(self, end_t: float) -> float:
         """When it ended; the end of the log if it did not."""
         return end_t if self.last.t_cleared is None else self.last.t_cleared
+
+    def say(self, callsigns: Mapping[str, str]) -> str:
+        """The alarm in one sentence: what an incident came to, of any other alarm its worst moment."""
+        event = self.last if self.first.kind == INCIDENT else self.worst
+        return say(event, callsigns).partition(" Ended: ")[0]
+
+    @property
+    def ended(self) -> str:
+        """How it ended, in words; empty if it did not."""
+        return "" if self.last.ended is None else ended_words(self.last.ended)
 
     def take(self, event: AlarmEvent) -> None:
         """The next event."""

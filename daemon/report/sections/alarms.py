@@ -11,7 +11,6 @@ from watchkeeper.daemon.report.gather.lives import Group, Life
 from watchkeeper.daemon.report.markup import Html, el, shape, table
 from watchkeeper.daemon.report.result import Result
 from watchkeeper.daemon.report.words import count, exact, lasted
-from watchkeeper.detectors.catalog import ended_words, say
 from watchkeeper.detectors.coverage.declaration import spoken
 from watchkeeper.detectors.incidents.declaration import INCIDENT
 
@@ -74,10 +73,9 @@ def _card(result: Result, life: Life, diagnosis: Html | None = None, inside: Htm
         el("span.tag", f"{life.severity}{', active at the end' if life.active else ''}"),
         el("button.show", "Show", type="button", data_alarm=event.id, aria_label=label),
     )
-    sentence = say(event if event.kind == INCIDENT else worst, result.callsigns).partition(" Ended: ")[0]
     parts = [
         head,
-        el("p.say", sentence),
+        el("p.say", life.say(result.callsigns)),
         el("p.life", " · ".join(_life(result, life))),
         diagnosis,
         None if event.kind == INCIDENT else _worst(worst, event.kind, event.threshold),
@@ -95,8 +93,8 @@ def _life(result: Result, life: Life) -> Iterator[str]:
         yield f"still active at the end, {lasted(result.t_last - event.t_raised)} later"
         return
     yield f"ended {clock(event.t_cleared)}, after {lasted(event.t_cleared - event.t_raised)}"
-    if event.ended is not None:
-        yield ended_words(event.ended)
+    if life.ended:
+        yield life.ended
 
 
 def _worst(worst: Any, kind: str, threshold: float) -> Html:
