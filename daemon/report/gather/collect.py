@@ -31,8 +31,8 @@ from watchkeeper.streams.messages import COLUMN, Kind
 VEHICLES_MAX = 2000
 BINS = {Kind.ADSB: 512, Kind.GPS: 2048, Kind.IMU: 2048}
 SCORE_BINS = 2048
-# With more vehicles than this their scores have fewer bins.
-FEW, SCORE_BINS_MANY = 32, 256
+# Bins of each where there are many vehicles; the tracks of aircraft stay as they are.
+BINS_MANY = 256
 # Samples that wait to be folded in together: the work is by the array, not by the sample.
 FOLD = 16_384
 EARTH_M = 111_194.93  # one degree of a great circle, m
@@ -53,11 +53,16 @@ class Collector:
         self.rows = Rows(VEHICLES_MAX)
         self.lives = Lives()
         self.readings = {
-            kind: Envelope(names, BINS[kind], points=() if kind is Kind.IMU else POINTS)
+            kind: Envelope(
+                names,
+                BINS[kind],
+                many=BINS[kind] if kind is Kind.ADSB else BINS_MANY,
+                points=() if kind is Kind.IMU else POINTS,
+            )
             for kind, names in READINGS.items()
         }
         # how much the IMU scatters within a second
-        self.scatter = Envelope(SCATTER, BINS[Kind.IMU])
+        self.scatter = Envelope(SCATTER, BINS[Kind.IMU], many=BINS_MANY)
         self.scores: dict[str, Envelope] = {}
         self.streams: dict[Kind, Streams] = {}
         self.judged = JudgedTable(())
@@ -100,8 +105,7 @@ class Collector:
             if found.b is None and not found.places and len(found):
                 matrix = np.stack((found.score / found.threshold, *found.numbers.values()))
                 if found.kind not in self.scores:
-                    bins = SCORE_BINS if len(fleet) <= FEW else SCORE_BINS_MANY
-                    self.scores[found.kind] = Envelope((SCORE, *found.numbers), bins)
+                    self.scores[found.kind] = Envelope((SCORE, *found.numbers), SCORE_BINS, many=BINS_MANY)
                 self._keep(found.kind, self.rows.of(fleet, found.a), found.t, matrix)
         self.judged.look(self._replay.pipeline, self.rows, window.t)
         if self._waits >= FOLD:

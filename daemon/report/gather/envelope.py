@@ -5,7 +5,8 @@
     envelope.count                  [row, bin], samples
 
 Each row has bins of its own width, which begin at its first sample. When a row is full, neighbouring bins are joined
-and the width doubles: memory depends on the number of rows alone, however long the log is.
+and the width doubles: memory depends on the number of rows alone, however long the log is. With more than FEW rows all
+of them have fewer bins.
 """
 
 from __future__ import annotations
@@ -20,12 +21,18 @@ from watchkeeper.streams.batch import F8, I4, I8
 F4 = NDArray[np.float32]
 # Bins are this wide at first, s: finer than any plot of a minute can show.
 FINEST_S = 0.05
+# Of up to so many rows each is looked at closely.
+FEW = 32
 
 
 class Envelope:
     """See the module's docstring. `points` are columns of which a bin keeps its first value, such as positions."""
 
-    def __init__(self, columns: Sequence[str], bins: int, *, points: Sequence[str] = ()) -> None:
+    def __init__(
+        self, columns: Sequence[str], bins: int, *, many: int | None = None, points: Sequence[str] = ()
+    ) -> None:
+        # bins of a row where there are more than FEW
+        self._many = bins if many is None else many
         self.columns = tuple(columns)
         self.points = tuple(points)
         self.bins = bins
@@ -85,7 +92,18 @@ class Envelope:
             earlier, later = pairs[:, ::2], pairs[:, 1::2]
             table[rows, :half], table[rows, half:] = np.where(np.isnan(earlier), later, earlier), np.nan
 
+    def _thin(self) -> None:
+        """Fewer bins for everybody: half of them each time, until there are as many as many rows may have."""
+        used = np.arange(self.rows)
+        while self.bins > self._many:
+            self._join(used)
+            self.bins //= 2
+            self.count = self.count[:, : self.bins].copy()
+            self.lo, self.hi, self.first = (t[:, :, : self.bins].copy() for t in (self.lo, self.hi, self.first))
+
     def _reserve(self, rows: int) -> None:
+        if rows > FEW and self.bins > self._many:
+            self._thin()
         self.rows = max(self.rows, rows)
         have = len(self.origin_t)
         if rows <= have:

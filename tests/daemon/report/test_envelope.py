@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from watchkeeper.daemon.report.gather.envelope import Envelope
+from watchkeeper.daemon.report.gather.envelope import FEW, Envelope
 from watchkeeper.daemon.report.series import line
 
 BINS = 16
@@ -74,3 +74,19 @@ def test_a_value_that_is_absent_is_no_value() -> None:
     assert found is not None
     assert (found["min"], found["max"]) == (3.0, 3.0)
     assert line(filled(np.zeros(1), np.zeros(1, np.int64), np.array([np.nan]), []), "value", 0, BINS) is None
+
+
+def test_many_rows_have_fewer_bins_and_lose_no_peak() -> None:
+    rows = FEW + 8
+    envelope = Envelope(("value",), 64, many=8)
+    t = np.arange(0.0, 100.0, 0.5)
+    rng = np.random.default_rng(0)
+    values = rng.normal(size=(rows, len(t))).astype(np.float32)
+    for r in range(rows):
+        envelope.add(np.full(len(t), r), t, values[None, r].astype(np.float64))
+    assert envelope.bins == 8
+    assert envelope.hi.shape == envelope.lo.shape
+    assert envelope.hi.shape[2] == envelope.count.shape[1] == 8
+    np.testing.assert_array_equal(np.nanmax(envelope.hi[0, :rows], axis=1), values.max(axis=1))
+    np.testing.assert_array_equal(np.nanmin(envelope.lo[0, :rows], axis=1), values.min(axis=1))
+    assert (envelope.count[:rows].sum(axis=1) == len(t)).all()
