@@ -151,6 +151,11 @@ FILES: dict[str, dict[str, Maker]] = {
         "states_2022-06-27-00.csv.gz": lambda path: path.write_bytes(gzip.compress(test_opensky.dump().encode())),
         "states.json": _text(json.dumps(test_opensky.ANSWER)),
     },
+    "docs/report.md": {
+        "flight.ulg": _flown(write_ulg),
+        "flight.wklog": _simulated("head-on", 60),
+        **{f"logs/{name}.ulg": _flown(write_ulg, 5) for name in ("one", "two")},
+    },
     "docs/adapters/px4.md": {"flight.ulg": _flown(write_ulg), "sample_px4_events.ulg": _px4},
     "docs/adapters/receivers.md": {"traces/ac671b.json": _trace, "antenna.beast": _beast},
     "docs/adapters/ros.md": {

@@ -26,6 +26,7 @@ PAGES = [
     ROOT / "README.md",
     DOCS / "quickstart.md",
     DOCS / "replay.md",
+    DOCS / "report.md",
     *sorted((DOCS / "adapters").glob("*.md")),
 ]
 SHELL_BLOCKS = {str(page.relative_to(ROOT)): [b for b in blocks_of(page) if b.is_shell] for page in PAGES}
