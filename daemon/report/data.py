@@ -1,12 +1,14 @@
 """What the page's script draws, as one JSON document: alarms as spans, modes, tracks, and the plots of each vehicle.
 
-A page stays small: vehicles with alarms come first, then those with most samples, until the room for plots is used up;
-the bins of plots and the points of tracks become coarser with the number of vehicles.
+A page stays small: plots get the room that everything else leaves, those of vehicles with alarms first, then of those
+with most samples; the bins of plots and the points of tracks become coarser with the number of vehicles.
 """
 
 from __future__ import annotations
 
 from typing import Any
+
+import msgspec
 
 from watchkeeper.daemon.outputs.terminal import UNIX_FROM_S
 from watchkeeper.daemon.report.channels import plots_of
@@ -17,16 +19,16 @@ from watchkeeper.detectors.coverage.declaration import spoken
 from watchkeeper.streams.logs.told import Told
 from watchkeeper.streams.messages import Kind
 
-# Characters of all plots together, and positions of all tracks.
+# Characters of all plots together at most, and positions of all tracks.
 PLOTS_ROOM, POINTS_ROOM = 1_500_000, 60_000
 # Bins of a plot by how many vehicles there are: a screen has some 1,200 columns.
 BINS = ((1, 2048), (4, 1024), (12, 512), (10**9, 256))
 # Spans of alarms that the script draws.
-SPANS = 3000
+SPANS = 2000
 
 
-def document(result: Result) -> dict[str, Any]:
-    """The document. Its `vehicles` have plots where there was room."""
+def document(result: Result, room: int) -> dict[str, Any]:
+    """The document in so many characters. Its `vehicles` have plots where there was room."""
     collector = result.collector
     names = collector.rows.names
     bins = next(bins for most, bins in BINS if len(names) <= most)
@@ -41,15 +43,16 @@ def document(result: Result) -> dict[str, Any]:
     every = 1
     while total / every > POINTS_ROOM:
         every *= 2
-    room = PLOTS_ROOM
-    vehicles = []
-    for row in order:
-        vehicle = _vehicle(result, row, every)
-        if room > 0:
-            vehicle["plots"] = plots_of(collector, result.config, row, result.told.get(names[row]), bins)
-            room -= _size(vehicle["plots"])
-        vehicles.append(vehicle)
+    vehicles = [_vehicle(result, row, every) for row in order]
     place = {vehicle["row"]: i for i, vehicle in enumerate(vehicles)}
+    alarms = [_alarm(result, life, place) for life in result.lives[:SPANS]]
+    room = min(PLOTS_ROOM, room - len(msgspec.json.encode((vehicles, alarms))))
+    for vehicle in vehicles:
+        plots = plots_of(collector, result.config, vehicle["row"], result.told.get(vehicle["id"]), bins)
+        room -= _size(plots)
+        if room < 0:
+            break
+        vehicle["plots"] = plots
     return {
         "t0": round(result.t_first, TIME_DIGITS),
         "t1": round(result.t_last, TIME_DIGITS),
@@ -58,7 +61,7 @@ def document(result: Result) -> dict[str, Any]:
         "degree_m": EARTH_M,
         "every": every,
         "vehicles": vehicles,
-        "alarms": [_alarm(result, life, place) for life in result.lives[:SPANS]],
+        "alarms": alarms,
     }
 
 

@@ -23,6 +23,8 @@ from watchkeeper.daemon.report.sections.vehicles import vehicles
 from watchkeeper.daemon.report.verdict import Verdict
 from watchkeeper.daemon.report.words import count, day, lasted
 
+# Characters of all parts and the data together: with style and script a page stays below 3 MB.
+PAGE_ROOM = 2_500_000
 TONES = {
     "warning": "Warning", "caution": "Caution", "advisory": "Advisory", "clean": "No alarm", "partly": "Judged in part",
     "unjudged": "Not judged",
@@ -31,19 +33,12 @@ TONES = {
 
 def page(result: Result) -> str:
     """The whole file."""
-    found = document(result)
-    parts = [
-        _head(result),
-        _verdict(result, result.verdict),
-        track_map(result, found),
-        sky(result),
-        alarms(result),
-        plots(result, found),
-        vehicles(result, plotted(found)),
-        coverage(result),
-        health(result),
-        about(result),
-    ]
+    top = [_head(result), _verdict(result, result.verdict)]
+    told, below = [sky(result), alarms(result)], [coverage(result), health(result), about(result)]
+    written = sum(len(part) for part in (*top, *told, *below) if part is not None)
+    found = document(result, PAGE_ROOM - written)
+    middle = [*told, plots(result, found), vehicles(result, plotted(found))]
+    parts = [*top, track_map(result, found), *middle, *below]
     return whole(f"{result.title} · Watchkeeper report", bar(result), parts, found)
 
 

@@ -15,7 +15,7 @@ from watchkeeper.detectors.coverage.declaration import spoken
 from watchkeeper.detectors.incidents.declaration import INCIDENT
 
 # Alarms told one by one, and those of them that are open at once; the others are counted.
-CARDS, OPEN = 150, 12
+CARDS, OPEN = 100, 12
 # Figures of the worst moment that stand on a card.
 FIGURES = 6
 
