@@ -37,7 +37,7 @@ export function grid(pen, view, earth) {
       const at = Math.round(east ? view.px((v - zero) * unit) : view.py((v - zero) * unit)) + 0.5;
       pen.moveTo(east ? at : 0, east ? 0 : at);
       pen.lineTo(east ? at : view.width, east ? view.height : at);
-      const words = earth ? degrees(v, step, east) : `${Number(v.toPrecision(6))} m ${along}`;
+      const words = earth ? degrees(v, step, east) : `${Math.abs(Number(v.toPrecision(6)))} m ${v >= 0 ? along : east ? 'W' : 'S'}`;
       if (east) pen.fillText(words, at + 4, view.height - 6);
       else if (at > 14 && at < view.height - 24) pen.fillText(words, 6, at - 4);
     }
