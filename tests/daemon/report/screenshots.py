@@ -1,19 +1,17 @@
 """Makes the pictures of reports in docs/images, from recordings (docs/report.md names them):
 
-    PYTHONPATH=tests/daemon:tests .venv/bin/python tests/daemon/report/screenshots.py
+    PYTHONPATH=tests .venv/bin/python tests/daemon/report/screenshots.py
 
 The drone is a real flight into which a spoofing of 60 s is put, the evening of ADS-B is as it was. Needs chromium.
 """
 
 from __future__ import annotations
 
-import io
 import os
 import tempfile
 from pathlib import Path
 
-from conftest import chromium
-from PIL import Image
+from conftest import chromium, save_picture
 from playwright.sync_api import Browser
 
 from watchkeeper.daemon.cli import main as watchkeeper
@@ -21,8 +19,6 @@ from watchkeeper.daemon.cli import main as watchkeeper
 from where import DOCS, SHARED
 
 SIZE = {"width": 1280, "height": 1000}
-# Larger pictures are cut to 256 colours, bytes.
-LIMIT = 290_000
 ATTACK = ["--onset", "300", "--duration", "60", "--seed", "1"]
 
 
@@ -35,11 +31,7 @@ def save(browser: Browser, page: Path, name: str, theme: str, act: str = "") -> 
         shown.evaluate(act)
     shown.wait_for_timeout(800)
     path = DOCS / "images" / f"report-{name}.png"
-    shot = Image.open(io.BytesIO(shown.screenshot())).convert("RGB")
-    shot.save(path, optimize=True)
-    if path.stat().st_size > LIMIT:
-        shot.quantize(256, kmeans=4, dither=Image.Dither.NONE).save(path, optimize=True)
-    print(path.name, path.stat().st_size // 1000, "kB")
+    save_picture(shown.screenshot(), path)
     context.close()
 
 
