@@ -12,15 +12,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from watchkeeper.daemon.outputs.terminal import clock
-from watchkeeper.daemon.report.gather.lives import Group, Life
+from watchkeeper.daemon.report.gather.lives import Group
 from watchkeeper.daemon.report.words import count, lasted
 from watchkeeper.detectors.base import SEVERITIES
 from watchkeeper.detectors.coverage.declaration import WATCH, spoken
 from watchkeeper.detectors.coverage.table import Tally
-from watchkeeper.detectors.declaration import listed
 from watchkeeper.detectors.fleet.reasons import CODE_OF, words
 from watchkeeper.detectors.incidents.declaration import INCIDENT
+from watchkeeper.detectors.words import listed
 
 Tone = Literal["warning", "caution", "advisory", "clean", "partly", "unjudged"]
 # How many alarms and reasons the verdict tells one by one; the sections below it have all of them.
@@ -69,12 +68,12 @@ def verdict(found: Findings) -> Verdict:
     judged = max((tally.judged for tally in content.values()), default=0)
     gaps = {name: tally for name, tally in content.items() if tally.not_judged or tally.partly}
     unjudged = tuple(_unjudged(found, gaps)) + tuple(
-        g.head.say(found.callsigns) for g in found.groups if g.head.first.kind == WATCH and g.head.active
+        g.head.say for g in found.groups if g.head.first.kind == WATCH and g.head.active
     )
     notes = tuple(_notes(found, content))
     if told:
         rank = max(group.rank for group in told)
-        return Verdict(SEVERITIES[rank], _headline(found, told), tuple(_happened(found, told)), unjudged, notes)  # type: ignore[arg-type]
+        return Verdict(SEVERITIES[rank], _headline(found, told), tuple(_happened(told)), unjudged, notes)  # type: ignore[arg-type]
     if not found.samples:
         return Verdict(
             "unjudged", "Nothing was judged: the log has no samples that could be used.", (), unjudged, notes
@@ -104,7 +103,7 @@ def _headline(found: Findings, groups: Sequence[Group]) -> str:
     return f"{what} about {about} in {lasted(found.seconds)}; the worst is {article} {worst}."
 
 
-def _happened(found: Findings, groups: Sequence[Group]) -> list[str]:
+def _happened(groups: Sequence[Group]) -> list[str]:
     said = []
     by_kind = Counter(life.first.kind for g in groups for life in (g.head, *g.alarms) if life.first.kind != INCIDENT)
     if by_kind.total() > SENTENCES:
@@ -115,15 +114,11 @@ def _happened(found: Findings, groups: Sequence[Group]) -> list[str]:
         told.setdefault(group.head.first.subjects, group)
     for group in list(told.values())[:SENTENCES]:
         # an incident names the cause, its first alarm what was seen
-        said += [_sentence(found, life) for life in (group.head, *group.alarms[:1])]
+        said += [life.say for life in (group.head, *group.alarms[:1])]
     active = sum(life.active for g in groups for life in (g.head, *g.alarms) if life.first.kind != INCIDENT)
     if active:
         said.append(f"{count(active, 'alarm')} {'was' if active == 1 else 'were'} still active when the log ended.")
     return said
-
-
-def _sentence(found: Findings, life: Life) -> str:
-    return f"{clock(life.first.t_onset)} {life.say(found.callsigns)}"
 
 
 def _unjudged(found: Findings, gaps: Mapping[str, Tally]) -> list[str]:

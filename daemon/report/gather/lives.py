@@ -6,18 +6,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from watchkeeper.detectors.alarms.events import CLEARED, RAISED, AlarmEvent
+from watchkeeper.detectors.alarms.events import CLEARED, RAISED, AlarmEvent, Moment
 from watchkeeper.detectors.base import SEVERITIES
-from watchkeeper.detectors.catalog import ended_words, say
 from watchkeeper.detectors.incidents.declaration import INCIDENT
+from watchkeeper.detectors.sentence import said
 
 LIVES_MAX = 5000
-# Of two aircraft the worst moment is the closest one, of anything else the one with the highest score.
-NEAREST = "sep_nm"
 
 
 @dataclass(slots=True)
@@ -26,7 +24,6 @@ class Life:
 
     first: AlarmEvent
     last: AlarmEvent
-    worst: AlarmEvent
     severity: str
     events: int = 1
     # of an incident: the ids of the alarms that were part of it at any time
@@ -46,15 +43,15 @@ class Life:
         """When it ended; the end of the log if it did not."""
         return end_t if self.last.t_cleared is None else self.last.t_cleared
 
-    def say(self, callsigns: Mapping[str, str]) -> str:
-        """The alarm in one sentence: what an incident came to, of any other alarm its worst moment."""
-        event = self.last if self.first.kind == INCIDENT else self.worst
-        return say(event, callsigns).partition(" Ended: ")[0]
+    @property
+    def worst(self) -> Moment:
+        """Its worst moment, with the figures of then."""
+        return self.last.worst or Moment(self.last.t, self.last.score, self.last.evidence)
 
     @property
-    def ended(self) -> str:
-        """How it ended, in words; empty if it did not."""
-        return "" if self.last.ended is None else ended_words(self.last.ended)
+    def say(self) -> str:
+        """The alarm in one sentence, the same as in every other output."""
+        return said(self.last)
 
     def take(self, event: AlarmEvent) -> None:
         """The next event."""
@@ -62,8 +59,6 @@ class Life:
         self.events += 1
         if SEVERITIES.index(event.severity) > self.rank:
             self.severity = event.severity
-        if event.state != CLEARED and _badness(event) > _badness(self.worst):
-            self.worst = event
         self._join(event.evidence)
 
     def _join(self, evidence: dict[str, Any]) -> None:
@@ -86,7 +81,7 @@ class Lives:
         if life is not None:
             life.take(event)
         elif len(self.all) < LIVES_MAX:
-            life = self.all[event.id] = Life(event, event, event, event.severity)
+            life = self.all[event.id] = Life(event, event, event.severity)
             life._join(event.evidence)
 
     @property
@@ -125,8 +120,3 @@ def grouped(lives: Sequence[Life]) -> list[Group]:
 def _ratio(life: Life) -> float:
     # an incident has no score: its alarms do
     return life.worst.score / life.last.threshold if life.last.threshold > 0.0 else float("inf")
-
-
-def _badness(event: AlarmEvent) -> float:
-    nearest = event.evidence.get(NEAREST)
-    return -float(nearest) if isinstance(nearest, int | float) else event.score

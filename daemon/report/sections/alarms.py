@@ -75,7 +75,7 @@ def _card(result: Result, life: Life, diagnosis: Html | None = None, inside: Htm
     )
     parts = [
         head,
-        el("p.say", life.say(result.callsigns)),
+        el("p.say", life.say),
         el("p.life", " · ".join(_life(result, life))),
         diagnosis,
         None if event.kind == INCIDENT else _worst(worst, event.kind, event.threshold),
@@ -93,8 +93,6 @@ def _life(result: Result, life: Life) -> Iterator[str]:
         yield f"still active at the end, {lasted(result.t_last - event.t_raised)} later"
         return
     yield f"ended {clock(event.t_cleared)}, after {lasted(event.t_cleared - event.t_raised)}"
-    if life.ended:
-        yield life.ended
 
 
 def _worst(worst: Any, kind: str, threshold: float) -> Html:
