@@ -6,22 +6,17 @@
     POST /alarms/<id>/acknowledge   {"by": "name", "on": true}: somebody looks after this alarm
     POST /alarms/<id>/accept        {"by": "name"}: a state that lasts is as it should be; the alarm ends
 
-There is no login, so two things keep other web sites out. A page of another origin may neither connect nor post: the
-`Origin` that browsers send must be ours, and a post must be JSON, which no other site can send unasked. And the name in
-`Host` must not be one that anybody could point at this machine (DNS rebinding): addresses, names without a dot,
-`.local` and `.localhost` are fine, any other name must be `http.public_name`.
+Pages of other web sites may neither connect nor post, see http/asked.py.
 """
 
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 import logging
 from contextlib import suppress
 from hashlib import blake2b
 from importlib.resources import files
 from typing import TypeVar
-from urllib.parse import urlsplit
 
 import aiohttp
 import msgspec
@@ -29,11 +24,11 @@ from aiohttp import web
 
 from watchkeeper.config.schema import Http
 from watchkeeper.daemon.background import end
+from watchkeeper.daemon.http.asked import WISH_MAX, body_of, check_origin
 from watchkeeper.daemon.live.desk import BY_MAX
 from watchkeeper.daemon.live.view import FullError, Live, RefusedError
 from watchkeeper.daemon.live.viewer import Viewer, parse_wish
 from watchkeeper.detectors.alarms.events import encode_event
-from watchkeeper.streams.foreign.decode import ForeignError, from_json
 
 TYPES = {"html": "text/html", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
 HEADERS = {
@@ -50,16 +45,12 @@ HEADERS = {
 log = logging.getLogger(__name__)
 T = TypeVar("T")
 
-# Nobody who watches says more than this at once, in bytes.
-WISH_MAX = 4096
 # Written and not yet taken by the network, per viewer, before the next message has to wait, in bytes.
 WAITING_MAX = 256 * 1024
 # A page that takes nothing for so long is not there any more; a living one may be slow for as long as it likes.
 STALL_S = 30.0
 HEARTBEAT_S = 15.0
 GOODBYE_S = 1.0
-# The body of a post, which is a few hundred bytes at most, is there after this.
-BODY_S = 10.0
 # What a WebSocket is closed with when there is no room for it (RFC 6455: try again later).
 BUSY = 1013
 
@@ -125,20 +116,10 @@ class Page:
             return web.Response(status=304, headers=headers)
         return web.Response(body=body, content_type=kind, charset="utf-8", headers=headers)
 
-    # -- who may --------------------------------------------------------------------------------------------
-
-    def _check_origin(self, request: web.Request) -> None:
-        host = request.headers.get("Host", "")
-        origin = request.headers.get("Origin")
-        if not is_ours(host, self._public_name):
-            raise web.HTTPForbidden(text=f"unknown host name {host!r}: set http.public_name if it is ours\n")
-        if origin is not None and urlsplit(origin).netloc != host:
-            raise web.HTTPForbidden(text="another origin\n")
-
     # -- the connection -------------------------------------------------------------------------------------
 
     async def _connect(self, request: web.Request) -> web.WebSocketResponse:
-        self._check_origin(request)
+        check_origin(request, self._public_name)
         line = web.WebSocketResponse(
             heartbeat=HEARTBEAT_S, compress=False, max_msg_size=WISH_MAX, writer_limit=WAITING_MAX
         )
@@ -201,20 +182,8 @@ class Page:
         return web.Response(body=encode_event(ended) + b"\n", content_type="application/json")
 
     async def _body(self, request: web.Request, what: type[T]) -> T:
-        """What a page, or a script, posted."""
-        self._check_origin(request)
-        if request.content_type != "application/json":
-            raise web.HTTPUnsupportedMediaType(text="send JSON, as application/json\n")
-        if (request.content_length or WISH_MAX + 1) > WISH_MAX:
-            raise web.HTTPRequestEntityTooLarge(WISH_MAX, request.content_length or 0)
-        try:
-            async with asyncio.timeout(BODY_S):
-                body = await request.read()
-            return from_json(body, what)
-        except TimeoutError as error:
-            raise web.HTTPRequestTimeout(text=f"no whole request within {BODY_S:g} s\n") from error
-        except ForeignError as error:
-            raise web.HTTPBadRequest(text=f"{error}\n") from error
+        check_origin(request, self._public_name)
+        return await body_of(request, what)
 
 
 def printable(by: str) -> str:
@@ -224,24 +193,6 @@ def printable(by: str) -> str:
     'tower'
     """
     return "".join(c for c in by if c.isprintable())[:BY_MAX]
-
-
-def is_ours(host: str, public_name: str) -> bool:
-    """False for a name that a stranger's DNS could give to this machine.
-
-    >>> [is_ours(host, "") for host in ("127.0.0.1:9108", "[::1]:9108", "watch.local", "watchkeeper:9108", "evil.com")]
-    [True, True, True, True, False]
-    """
-    try:
-        name = (urlsplit(f"//{host}").hostname or "").rstrip(".")
-    except ValueError:
-        return False
-    try:
-        ipaddress.ip_address(name)
-    except ValueError:
-        near = "." not in name or name.endswith((".localhost", ".local"))
-        return bool(name) and (near or name == public_name.lower())
-    return True
 
 
 def _load() -> dict[str, tuple[bytes, str, str]]:

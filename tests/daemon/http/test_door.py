@@ -17,8 +17,8 @@ from watchkeeper.config.loader import load
 from watchkeeper.daemon import handles as handles_module
 from watchkeeper.daemon.app import App
 from watchkeeper.daemon.handles import KEPT_BACK, Handles
+from watchkeeper.daemon.http import asked as page
 from watchkeeper.daemon.http import door
-from watchkeeper.daemon.live import http as page
 
 HALF = b"GET /readyz HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Slow:"
 

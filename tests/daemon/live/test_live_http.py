@@ -17,8 +17,8 @@ from waiting import PATIENCE_S, until
 
 from watchkeeper.config.loader import load
 from watchkeeper.daemon.app import App
+from watchkeeper.daemon.http.asked import is_ours
 from watchkeeper.daemon.live import http as live_http
-from watchkeeper.daemon.live.http import is_ours
 from watchkeeper.daemon.live.viewer import NEWS_WAITING
 from watchkeeper.detectors.alarms.events import RAISED, AlarmEvent
 
@@ -197,16 +197,18 @@ def test_names_that_anybody_could_give_to_this_machine_are_not_ours(host: str, o
 
 def test_there_is_room_for_so_many_and_nothing_is_made_for_nobody(app: App) -> None:
     async def crowd(session: aiohttp.ClientSession, url: str) -> int | None:
-        assert app.pipeline.on_evidence is None
+        assert app.history is not None
+        alone = app.history.recorder.take
+        assert app.pipeline.on_evidence == alone
         async with session.ws_connect(url + "/live") as one, session.ws_connect(url + "/live") as two:
             await hear(one, "picture")
             await hear(two, "picture")
-            assert app.pipeline.on_evidence is not None
+            assert app.pipeline.on_evidence != alone
             third = await session.ws_connect(url + "/live")
             await third.receive(timeout=PATIENCE_S)
             code = third.close_code
         await until(lambda: not app.live.viewers)
-        assert app.pipeline.on_evidence is None
+        assert app.pipeline.on_evidence == alone
         assert app.live.picture is None
         return code
 
