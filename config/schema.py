@@ -15,6 +15,7 @@ from msgspec import field
 from watchkeeper.config.adapters import source_types
 from watchkeeper.config.adapters.base import Source
 from watchkeeper.config.detectors import Detectors
+from watchkeeper.config.history import History
 from watchkeeper.config.outputs import Alertmanager, HomeAssistant, Webhook
 from watchkeeper.config.section import Extensible, Flag, Section, about, tables, text
 from watchkeeper.config.topology import Topology
@@ -331,6 +332,7 @@ class Config(Section, frozen=True):
     sinks: Sinks = field(default_factory=Sinks)
     alertmanager: Alertmanager = field(default_factory=Alertmanager)
     home_assistant: HomeAssistant = field(default_factory=HomeAssistant)
+    history: History = field(default_factory=History)
     http: Http = field(default_factory=Http)
     log: Log = field(default_factory=Log)
     detectors: Detectors = field(default_factory=Detectors)

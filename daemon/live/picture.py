@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from watchkeeper.daemon.live.scores import Scores
 from watchkeeper.detectors.fleet.fleet import Fleet
 from watchkeeper.streams.batch import F8, I4, I8
+from watchkeeper.streams.foreign.decode import from_json
 from watchkeeper.streams.geo import FT_M, KT_MS
 from watchkeeper.streams.messages import COLUMN, Kind
 
@@ -51,6 +52,20 @@ def encode(header: dict[str, Any], columns: Columns) -> bytes:
         data = column.tobytes()
         parts += (data, b"\0" * (-len(data) % ALIGN))
     return b"".join(parts)
+
+
+def decode(message: bytes) -> tuple[dict[str, Any], Columns]:
+    """The reverse of `encode`. Raises ForeignError or ValueError when it is no such message."""
+    magic, size = struct.unpack_from("<4sI", message)
+    if magic != MAGIC:
+        raise ValueError("no picture")
+    at = len(MAGIC) + 4 + size
+    header = from_json(message[len(MAGIC) + 4 : at])
+    columns: Columns = {}
+    for name, kind, rows in header.pop("columns"):
+        columns[name] = np.frombuffer(message, f"<{kind}", rows, at)
+        at += columns[name].nbytes + (-columns[name].nbytes % ALIGN)
+    return header, columns
 
 
 def vehicles(fleet: Fleet, scores: Scores, t: float, *, enu: bool) -> Columns:

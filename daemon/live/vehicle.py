@@ -72,22 +72,22 @@ def _series(fleet: Fleet, slot: int, *, enu: bool) -> dict[str, Any]:
     times, data = fleet.ring[Kind.ADSB].history(slot)
     if len(times):
         adsb = COLUMN[Kind.ADSB]
-        found["altitude"] = _points("ft", times, data[adsb["alt_ft"]])
-        found["speed"] = _points("kt", times, data[adsb["gs_kt"]])
+        found["altitude"] = points("ft", times, data[adsb["alt_ft"]])
+        found["speed"] = points("kt", times, data[adsb["gs_kt"]])
     times, data = fleet.ring[Kind.GPS].history(slot)
     if len(times):
         gps = COLUMN[Kind.GPS]
         up = data[gps["gps_z"]] * (1.0 if enu else -1.0)
         alt = np.where(np.isnan(data[gps["alt_m"]]), up, data[gps["alt_m"]])
-        found.setdefault("altitude", _points("m", times, alt))
+        found.setdefault("altitude", points("m", times, alt))
         speed = np.hypot(data[gps["gps_vx"]], data[gps["gps_vy"]])
-        found.setdefault("speed", _points("m/s", times, speed))
-        found["satellites"] = _points("", times, data[gps["sats"]])
+        found.setdefault("speed", points("m/s", times, speed))
+        found["satellites"] = points("", times, data[gps["sats"]])
     times, data = fleet.ring[Kind.IMU].history(slot)
     if len(times):
         imu = COLUMN[Kind.IMU]
-        found["specific force"] = _points("m/s2", times, _length(data, imu, "imu_ax", "imu_ay", "imu_az"))
-        found["angular rate"] = _points("rad/s", times, _length(data, imu, "imu_wx", "imu_wy", "imu_wz"))
+        found["specific force"] = points("m/s2", times, _length(data, imu, "imu_ax", "imu_ay", "imu_az"))
+        found["angular rate"] = points("rad/s", times, _length(data, imu, "imu_wx", "imu_wy", "imu_wz"))
     return {name: series for name, series in found.items() if series["v"]}
 
 
@@ -96,7 +96,7 @@ def _length(data: F8, column: dict[str, int], *names: str) -> F8:
     return length
 
 
-def _points(unit: str, t: F8, v: F8) -> dict[str, Any]:
+def points(unit: str, t: F8, v: F8) -> dict[str, Any]:
     """The known ones, thinned to what a chart can show."""
     known = np.flatnonzero(np.isfinite(v))
     known = known[:: -(-len(known) // POINTS)] if len(known) else known

@@ -1,0 +1,134 @@
+"""Shelves: rules that hide and mute alarms for a while, with a reason. They change nothing about detection.
+
+A shelf is about one alarm, a vehicle, a pair, a kind or a circle on Earth, or several of these at once; an alarm that
+fits all that a shelf names is on it until it expires, by the wall clock. Alarms on a shelf are counted, and shown as
+shelved. Shelves are kept in the history, over a restart; those that expired are taken down.
+"""
+
+from __future__ import annotations
+
+import math
+import secrets
+import sqlite3
+import time
+from collections.abc import Callable, Sequence
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta, Struct
+
+from watchkeeper.daemon.history import writing
+from watchkeeper.daemon.history.writer import Writer
+from watchkeeper.streams.foreign.decode import ForeignError, from_json
+
+# More than anybody looks after; beyond it none can be put up.
+MOST = 500
+EARTH_M = 6_371_000.0
+Where = Callable[[str], tuple[float, float] | None]
+
+
+class Area(Struct, frozen=True, forbid_unknown_fields=True):
+    """A circle on Earth."""
+
+    lat: Annotated[float, Meta(ge=-90, le=90)]
+    lon: Annotated[float, Meta(ge=-180, le=180)]
+    radius_m: Annotated[float, Meta(gt=0, le=2e7)]
+
+    def has(self, lat: float, lon: float) -> bool:
+        """Whether a place is inside.
+
+        >>> Area(48.0, 11.0, 2000.0).has(48.01, 11.0), Area(48.0, 11.0, 1000.0).has(48.01, 11.0)
+        (True, False)
+        """
+        a, b = math.radians(self.lat), math.radians(lat)
+        half = math.sin((b - a) / 2) ** 2 + math.cos(a) * math.cos(b) * math.sin(math.radians(lon - self.lon) / 2) ** 2
+        return 2.0 * EARTH_M * math.asin(math.sqrt(min(half, 1.0))) <= self.radius_m
+
+
+class Shelf(Struct, frozen=True, kw_only=True):
+    """A rule that hides and mutes alarms. It changes nothing about detection, outputs or the journal."""
+
+    id: str
+    t_wall: float
+    t_expires_wall: float
+    by: str = ""
+    reason: str = ""
+    alarm: str | None = None
+    vehicle: str | None = None
+    pair: list[str] | None = None
+    kind: str | None = None
+    area: Area | None = None
+
+    def fits(self, alarm: str, kind: str, subjects: Sequence[str], where: Where) -> bool:
+        """Whether an alarm is on it."""
+        if self.alarm is not None and self.alarm != alarm:
+            return False
+        if self.kind is not None and self.kind != kind:
+            return False
+        if self.vehicle is not None and self.vehicle not in subjects:
+            return False
+        if self.pair is not None and sorted(self.pair) != sorted(subjects):
+            return False
+        if self.area is not None:
+            places = [place for place in map(where, subjects) if place is not None]
+            return any(self.area.has(*place) for place in places)
+        return True
+
+
+class FullError(Exception):
+    """There are as many shelves as may be."""
+
+
+class ShelfList:
+    """The shelves of one history."""
+
+    def __init__(self, writer: Writer, where: Where, now: Callable[[], float] = time.time) -> None:
+        self._writer, self._where, self._now = writer, where, now
+        self._shelves: dict[str, Shelf] = {}
+        # told when one is put up or taken down
+        self.changed: Callable[[], None] = lambda: None
+
+    def load(self, db: sqlite3.Connection) -> None:
+        """Those of the run before that have not expired."""
+        for (data,) in db.execute(
+            "SELECT data FROM shelves WHERE t_expires > ? LIMIT ?", (self._now(), MOST)
+        ).fetchall():
+            try:
+                shelf = from_json(data, Shelf)
+            except ForeignError:
+                continue
+            self._shelves[shelf.id] = shelf
+
+    def current(self) -> list[Shelf]:
+        """Those that have not expired, the oldest first; expired ones are taken down."""
+        now = self._now()
+        for name in [name for name, shelf in self._shelves.items() if shelf.t_expires_wall <= now]:
+            self.remove(name)
+        return list(self._shelves.values())
+
+    def add(self, shelf: Shelf, minutes: float) -> Shelf:
+        """Put one up for so many minutes. Raises FullError."""
+        if len(self.current()) >= MOST:
+            raise FullError
+        now = round(self._now(), 3)
+        made = msgspec.structs.replace(
+            shelf, id=secrets.token_hex(6), t_wall=now, t_expires_wall=round(now + 60.0 * minutes, 3)
+        )
+        self._shelves[made.id] = made
+        self._writer.put(writing.shelf(made.id, made.t_expires_wall, msgspec.json.encode(made)))
+        self.changed()
+        return made
+
+    def remove(self, name: str) -> bool:
+        """Take one down; False when there is none of this name."""
+        if self._shelves.pop(name, None) is None:
+            return False
+        self._writer.put(writing.shelf(name, 0.0, None))
+        self.changed()
+        return True
+
+    def of(self, alarm: str, kind: str, subjects: Sequence[str]) -> str | None:
+        """The shelf that an alarm is on."""
+        if not self._shelves:
+            return None
+        return next((s.id for s in self.current() if s.fits(alarm, kind, subjects, self._where)), None)
