@@ -38,6 +38,9 @@ from watchkeeper.daemon.compiling import compile_kernels
 from watchkeeper.daemon.families import Collect, gauge, gauges_by, totals_by
 from watchkeeper.daemon.footprint import give_back
 from watchkeeper.daemon.handles import Handles
+from watchkeeper.daemon.history.history import FILE as HISTORY_FILE
+from watchkeeper.daemon.history.history import History, history_metrics
+from watchkeeper.daemon.http.api.served import Served
 from watchkeeper.daemon.http.metrics import Metrics, journal_metrics, router_metrics, transport_metrics
 from watchkeeper.daemon.http.pipeline_metrics import drop_metrics, pipeline_metrics
 from watchkeeper.daemon.http.server import Health, HttpServer
@@ -53,6 +56,7 @@ from watchkeeper.daemon.logs import kv
 from watchkeeper.daemon.outputs.base import Context
 from watchkeeper.daemon.outputs.catalog import make_sinks
 from watchkeeper.daemon.outputs.coverage import CoverageTopics
+from watchkeeper.daemon.outputs.fence import fenced
 from watchkeeper.daemon.outputs.journal import Journal
 from watchkeeper.daemon.outputs.journal_past import Past
 from watchkeeper.daemon.outputs.journal_sink import JournalSink
@@ -134,9 +138,12 @@ class App:
         self.coverage = CoverageTopics(self.pipeline, self.transport, lambda: self.config.topics.output)
         first = JournalSink(self.journal) if self.journal is not None else None
         sinks = make_sinks(config, self._context(first))
-        self.router = AlarmRouter(first, sinks)
+        self.history = self._open_history()
+        self.router = AlarmRouter(first, [*sinks, *([fenced(self.history)] if self.history is not None else [])])
         self.echo.showing = [x for x in (*(sink.inside for sink in sinks), self.coverage) if isinstance(x, Showing)]
         self.live = next(sink.inside for sink in sinks if isinstance(sink.inside, Live))
+        if self.history is not None:
+            self.history.show_on(self.live)
         self.pump = Pump(config, self.pipeline, self.intake, self.letters, self._submit)
         self.memory.attach(self.pump, self.transport)
         self.sources = [LiveSource(source, config, self.intake.put_batch) for source in config.sources]
@@ -148,7 +155,8 @@ class App:
             lambda: self.pump.alive,
             lambda: self.pump.age_s,
         )
-        self.http = HttpServer(self.live, config.http, self.metrics.registry, health) if config.http.enabled else None
+        self.served = Served(self.live, lambda: self.config, self.history)
+        self.http = HttpServer(self.served, config.http, self.metrics.registry, health) if config.http.enabled else None
         self.handles = Handles()
         self.supervisor = Supervisor()
         self.reloads: Counter[str] = Counter()
@@ -172,6 +180,7 @@ class App:
             partial(router_metrics, self.router),
             partial(journal_metrics, self.journal),
             partial(state_metrics, self.state),
+            partial(history_metrics, self.history),
             self.memory.metrics,
             self.live.metrics,
             self._metrics,
@@ -182,6 +191,16 @@ class App:
         if self.state is None:
             return None
         return Journal(self.state.path, fsync=self.config.sinks.journal_fsync, check=self.state.check)
+
+    def _open_history(self) -> History | None:
+        """The history, which begins to look on; None without a state directory."""
+        if self.state is None or not self.config.history.enabled:
+            return None
+        history = History(self.state.path / HISTORY_FILE, self.config.history, self.pipeline)
+        history.writer.check = lambda: self.state.trouble if self.state is not None else ""
+        self.state.on_return.append(history.writer.reopen)
+        self.pipeline.on_evidence = history.recorder.take
+        return history
 
     def _context(self, first: JournalSink | None) -> Context:
         config = self.config
@@ -215,7 +234,10 @@ class App:
                 await self.http.start()
                 log.info("listening", extra=kv(url=self.http.url))
             await self._warm_up()
-            self.router.submit(await self.memory.relive(self._stopping.is_set), None)
+            if self.history is not None:
+                past = self.journal.past if self.journal is not None else Past()
+                self.history.start((*past.ended, *past.active))
+            self.router.submit(await self._relive(), None)
             if not self._stopping.is_set():
                 await self._watch()
         finally:
@@ -223,9 +245,21 @@ class App:
                 await self.http.stop()
             self.close()
 
+    async def _relive(self) -> list[AlarmEvent]:
+        """Put the input that no snapshot has through the pipeline again; the history has seen most of it."""
+        if self.history is not None:
+            self.history.recorder.reliving = True
+        try:
+            return await self.memory.relive(self._stopping.is_set)
+        finally:
+            if self.history is not None:
+                self.history.recorder.reliving = False
+
     def close(self) -> None:
         """Give back files and locks; `run` does it by itself."""
         self.handles.stop()
+        if self.history is not None:
+            self.history.close()
         self.memory.close()
         if self.router.first is not None:
             self.router.first.close()

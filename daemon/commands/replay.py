@@ -41,6 +41,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--http", type=port, metavar="PORT", help="serve the live page here (0: any port), until Ctrl-C"
     )
+    parser.add_argument(
+        "--history", type=Path, metavar="FILE", help="with --http: keep the history in this new file, to open it again"
+    )
     parser.add_argument("--chunk", type=positive, metavar="N", help="feed N samples at a time (default: as recorded)")
     parser.add_argument("--start", type=float, default=-math.inf, metavar="T", help="leave out samples before t = T")
     parser.add_argument("--stop", type=float, default=math.inf, metavar="T", help="leave out samples from t = T on")
@@ -66,6 +69,10 @@ def main(args: argparse.Namespace) -> int:
         return 2
     if args.to_mqtt and args.http is not None:
         print("watchkeeper: --to-mqtt judges nothing: no --http with it", file=sys.stderr)
+        return 2
+    if args.history is not None and (args.http is None or args.history.exists()):
+        problem = "--history goes with --http" if args.http is None else f"--history {args.history} exists already"
+        print(f"watchkeeper: {problem}", file=sys.stderr)
         return 2
     if args.speed is None:
         args.speed = math.inf if args.http is None else 1.0

@@ -1,6 +1,7 @@
 """Metrics, health and the live page over HTTP, for Prometheus, orchestrators and people.
 
     GET /         the live page, see live/http.py; without it (`http.page = false`) a list of what there is
+    /api/v1/…     everything for programs, see api/ and docs/api.md
     GET /metrics  Prometheus text format
     GET /healthz  200 while the daemon does its work, 503 when it hangs: restart it
     GET /readyz   200 when alarms can be relied on, 503 with the reasons until then: do not send anybody here;
@@ -22,26 +23,31 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 
 from watchkeeper.config.schema import Http
+from watchkeeper.daemon.http.api.routes import all_routes
+from watchkeeper.daemon.http.api.served import Served
+from watchkeeper.daemon.http.api.serving import problems_as_json, web_routes
+from watchkeeper.daemon.http.asked import WISH_MAX
 from watchkeeper.daemon.http.door import IDLE_S, Door
-from watchkeeper.daemon.live.http import WISH_MAX, Page
-from watchkeeper.daemon.live.view import Live
+from watchkeeper.daemon.live.http import Page
 
 PAGES = {
     "/metrics": "Prometheus metrics",
     "/healthz": "is it alive",
     "/readyz": "can it be relied on, and if not, why",
+    "/api/v1/openapi.json": "the API",
 }
 
 
 class Site:
     """Serves the live page, and whatever routes it is given. `start` binds; OSError: the address is taken."""
 
-    def __init__(self, live: Live, settings: Http, routes: Iterable[web.RouteDef] = ()) -> None:
+    def __init__(self, served: Served, settings: Http, routes: Iterable[web.RouteDef] = ()) -> None:
         self._settings = settings
-        self._page = Page(live, settings) if settings.page else None
+        self._page = Page(served.live, settings) if settings.page else None
         self.door = Door(settings)
-        site = web.Application(middlewares=[self.door.asked], client_max_size=WISH_MAX)
-        site.add_routes([*routes, *(self._page.routes if self._page else [])])
+        site = web.Application(middlewares=[self.door.asked, problems_as_json], client_max_size=WISH_MAX)
+        api = web_routes(all_routes(served), settings.public_name)
+        site.add_routes([*routes, *api, *(self._page.routes if self._page else [])])
         # no access log: a scrape every few seconds is not news
         self._runner = web.AppRunner(
             site, access_log=None, handle_signals=False, shutdown_timeout=1.0, keepalive_timeout=IDLE_S
@@ -87,7 +93,7 @@ class Health:
 class HttpServer(Site):
     """All the pages of one daemon."""
 
-    def __init__(self, live: Live, settings: Http, registry: CollectorRegistry, health: Health) -> None:
+    def __init__(self, served: Served, settings: Http, registry: CollectorRegistry, health: Health) -> None:
         self._registry = registry
         self._health = health
         routes = [
@@ -97,7 +103,7 @@ class HttpServer(Site):
         ]
         if not settings.page:
             routes.append(web.get("/", self._index))
-        super().__init__(live, settings, routes)
+        super().__init__(served, settings, routes)
 
     async def _index(self, _request: web.Request) -> web.Response:
         links = "".join(f'<li><a href="{page}">{page}</a> {what}</li>' for page, what in PAGES.items())

@@ -26,7 +26,7 @@ from prometheus_client.core import Metric
 from watchkeeper.config.schema import Config, Http
 from watchkeeper.daemon.families import gauge, total
 from watchkeeper.daemon.live import picture as live_picture
-from watchkeeper.daemon.live.desk import Acknowledgement, Desk
+from watchkeeper.daemon.live.desk import Acknowledgement, Desk, Shown
 from watchkeeper.daemon.live.network import network
 from watchkeeper.daemon.live.roster import Roster
 from watchkeeper.daemon.live.scores import Scores, vehicle_kinds
@@ -97,13 +97,13 @@ class Live:
     failures = refused = dropped = waiting = 0
 
     def __init__(self, watched: Watched, viewers: int, now: Callable[[], float] = time.monotonic) -> None:
-        self._watched = watched
+        self.watched = watched
         self._limit = viewers
         self._now = now
         self.viewers: set[Viewer] = set()
         self.delivered = 0
         self.turned_away = self.slow = self._resyncs = 0
-        self.desk = Desk(lambda: [*watched.pipeline.active.values(), *watched.alarms()])
+        self.desk = Desk(self.active)
         self.picture: Picture | None = None
         self._scores = Scores(0)
         self._roster = Roster()
@@ -115,6 +115,9 @@ class Live:
         # who else looks at the evidence, if anybody does
         self._others: OnEvidence | None = None
         self._watching, self._ticked = asyncio.Event(), asyncio.Event()
+        # for the history: who acknowledged what; and from it: the shelf that an alarm is on
+        self.on_acknowledged: Callable[[str, str, bool], None] = lambda _alarm, _by, _on: None
+        self.shelf_of: Callable[[AlarmEvent], str | None] = lambda _event: None
 
     # -- who watches ----------------------------------------------------------------------------------------
 
@@ -125,8 +128,8 @@ class Live:
             raise FullError
         viewer = Viewer(self)
         if not self.viewers:
-            self._before = (self._now(), self._watched.totals())
-            self._others, self._watched.pipeline.on_evidence = self._watched.pipeline.on_evidence, self._take
+            self._before = (self._now(), self.watched.totals())
+            self._others, self.watched.pipeline.on_evidence = self.watched.pipeline.on_evidence, self._take
             self._watching.set()
         self.viewers.add(viewer)
         viewer.wake.set()
@@ -137,9 +140,18 @@ class Live:
         self.viewers.discard(viewer)
         self._resyncs += viewer.resyncs
         if not self.viewers:
-            self._watched.pipeline.on_evidence = self._others
+            self.watched.pipeline.on_evidence = self._others
             self._watching.clear()
             self.picture, self._fleet = None, None
+
+    @property
+    def scores(self) -> Scores:
+        """The newest scores, kept while a page is open."""
+        return self._scores
+
+    def active(self) -> list[AlarmEvent]:
+        """The alarms that are active now, those about the daemon itself last."""
+        return [*self.watched.pipeline.active.values(), *self.watched.alarms()]
 
     @property
     def resyncs(self) -> int:
@@ -160,7 +172,8 @@ class Live:
         self.delivered += 1
         self.desk.note(event)
         if self.viewers:
-            self._tell(b'{"event":' + encode_event(event) + b',"say":' + msgspec.json.encode(said(event)) + b"}")
+            more = {"say": said(event), "shelved": self.shelf_of(event)}
+            self._tell(b'{"event":' + encode_event(event) + b"," + msgspec.json.encode(more)[1:])
 
     async def run(self) -> None:
         """Task: nothing; the pictures are drawn by whoever serves the page, from before the watch begins."""
@@ -177,6 +190,7 @@ class Live:
     def acknowledge(self, alarm: str, by: str, *, on: bool) -> Acknowledgement | None:
         """Mark an alarm, or take that back, and tell everybody; KeyError when it is not shown."""
         answer = self.desk.acknowledge(alarm, by, on=on)
+        self.on_acknowledged(alarm, by, on)
         self._tell(msgspec.json.encode({"acknowledged": alarm, "by": answer}))
         return answer
 
@@ -185,17 +199,17 @@ class Live:
 
         KeyError: no such alarm is active. RefusedError: its cause goes on, or nothing may be changed here.
         """
-        event = next((event for event in self._watched.pipeline.active.values() if event.id == alarm), None)
+        event = next((event for event in self.watched.pipeline.active.values() if event.id == alarm), None)
         if event is None:
             raise KeyError(alarm)
-        if self._watched.accept is None:
+        if self.watched.accept is None:
             raise RefusedError("this is a recording: nothing is accepted here")
         if not acceptable(event):
             raise RefusedError("the cause of this alarm goes on: only a state that lasts can be accepted")
         if alarm not in self.desk.acknowledged:
             self.acknowledge(alarm, by, on=True)
         log.info("state accepted", extra=kv(alarm=alarm, by=by, vehicle=event.subjects[0]))
-        ended = [end for end in await self._watched.accept(event.subjects[0]) if end.id == alarm]
+        ended = [end for end in await self.watched.accept(event.subjects[0]) if end.id == alarm]
         if not ended:
             raise RefusedError("the state has changed meanwhile: there is nothing to accept any more")
         return ended[0]
@@ -226,7 +240,7 @@ class Live:
 
     def _settle(self) -> None:
         """A pipeline whose clock went back for good has a new fleet: what was known of the old one is void."""
-        fleet = self._watched.pipeline.fleet
+        fleet = self.watched.pipeline.fleet
         if fleet is not self._fleet:
             self._fleet = fleet
             self._scores, self._roster = Scores(fleet.capacity), Roster()
@@ -235,7 +249,7 @@ class Live:
     def draw(self) -> None:
         """Make the picture of this moment and offer it to everybody."""
         self._settle()
-        pipeline = self._watched.pipeline
+        pipeline = self.watched.pipeline
         self._roster.update(pipeline.fleet)
         t = pipeline.watermark
         enu = pipeline.config.frames.local == "enu"
@@ -248,8 +262,8 @@ class Live:
             "kinds": vehicle_kinds(),
             "vehicles": len(pipeline.fleet),
             "figures": self._figures(),
-            "state": self._watched.not_ready(),
-            "warnings": self._watched.warnings(),
+            "state": self.watched.not_ready(),
+            "warnings": self.watched.warnings(),
             "unwatched": pipeline.guard.alarms.vehicles,
         }
         self.picture = Picture(self._number, self._era, live_picture.encode(header, columns))
@@ -257,17 +271,17 @@ class Live:
             viewer.offer()
 
     def _figures(self) -> dict[str, float]:
-        (before_s, before), now_s, now = self._before, self._now(), self._watched.totals()
+        (before_s, before), now_s, now = self._before, self._now(), self.watched.totals()
         self._before = (now_s, now)
         span_s = max(now_s - before_s, 1e-3)
-        pipeline = self._watched.pipeline
+        pipeline = self.watched.pipeline
         lag_s = pipeline.t_max - pipeline.watermark
         return {
             "messages_per_s": round((now.messages - before.messages) / span_s, 1),
             "dropped": now.dropped,
             "queue": now.queue,
             "busy": round((now.busy_s - before.busy_s) / span_s, 3),
-            "turn_ms": round(self._watched.turn_s() * 1e3, 1),
+            "turn_ms": round(self.watched.turn_s() * 1e3, 1),
             "lag_s": round(lag_s, 2) if math.isfinite(lag_s) else math.nan,
             "ticks": pipeline.ticks,
         }
@@ -278,13 +292,25 @@ class Live:
         """All alarms, as one message."""
         accepts = {kind.name: kind.accepts for kind in kinds().values() if kind.accepts}
         about = {
-            "version": self._watched.version,
-            "recorded": self._watched.recorded,
-            "accepts": accepts if self._watched.accept is not None else {},
+            "version": self.watched.version,
+            "recorded": self.watched.recorded,
+            "accepts": accepts if self.watched.accept is not None else {},
         }
-        shown = self.desk.everything()
-        sentences = {event.id: said(event) for event in shown.alarms}
-        return msgspec.json.encode({"type": "alarms", **msgspec.structs.asdict(shown), "say": sentences, **about})
+        shown = self.shown()
+        more = {
+            "say": {event.id: said(event) for event in shown.alarms},
+            "shelved": {event.id: shelf for event in shown.alarms if (shelf := self.shelf_of(event)) is not None},
+        }
+        return msgspec.json.encode({"type": "alarms", **msgspec.structs.asdict(shown), **more, **about})
+
+    def shown(self) -> Shown:
+        """The alarms that a page shows, and who looks after which."""
+        return self.desk.everything()
+
+    def shelves_changed(self) -> None:
+        """A shelf was put up or taken down: everybody is sent all alarms again."""
+        for viewer in self.viewers:
+            viewer.resync()
 
     def roster(self, since: int | None) -> tuple[bytes, int]:
         """The names that are new since this version (None: all of them), and their version."""
@@ -298,11 +324,11 @@ class Live:
 
     def vehicle(self, name: str) -> bytes:
         """About one vehicle, now."""
-        return msgspec.json.encode(describe(self._watched.pipeline, self._scores, name))
+        return msgspec.json.encode(describe(self.watched.pipeline, self._scores, name))
 
     def network(self) -> bytes:
         """The links, now."""
-        return msgspec.json.encode({**network(self._watched.pipeline), "feeds": self._watched.feeds()})
+        return msgspec.json.encode({**network(self.watched.pipeline), "feeds": self.watched.feeds()})
 
 
 def acceptable(event: AlarmEvent) -> bool:

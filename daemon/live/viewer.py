@@ -85,6 +85,12 @@ class Viewer:
             self._news.append(news)
         self.wake.set()
 
+    def resync(self) -> None:
+        """Send all alarms again, in place of what waits."""
+        self._news.clear()
+        self._resync = True
+        self.wake.set()
+
     def offer(self) -> None:
         """There is a new picture."""
         self.wake.set()

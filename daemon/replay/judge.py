@@ -59,7 +59,7 @@ def judge(args: argparse.Namespace, config: Config, sources: Sequence[Source]) -
                 from watchkeeper.daemon.replay.page import show  # noqa: PLC0415
 
                 interrupted = not asyncio.run(
-                    show(replay, batches, pacer, args.http, [str(path) for path in args.logs])
+                    show(replay, batches, args.speed, args.http, [str(path) for path in args.logs], args.history)
                 )
         except KeyboardInterrupt:
             interrupted = True

@@ -1,7 +1,8 @@
-"""A replay with an audience: recorded logs through the pipeline at their pace, and the live page to look at it.
+"""A replay with an audience: recorded logs through the pipeline into the history, and the live page to look at it.
 
-Alarms and outputs are those of any replay, byte for byte: the page looks on. When the log has ended the page stays, to
-scrub through the last minutes, until Ctrl-C.
+The log is read at full speed; what the page shows is the history, played back at the wanted speed (playback.py): it can
+be paused, and moved to any moment that has been read. Alarms and outputs are those of any replay, byte for byte. When
+everything has been read the page stays, with the whole log to search and open, until Ctrl-C.
 """
 
 from __future__ import annotations
@@ -12,18 +13,29 @@ import signal
 import sys
 import time
 from collections.abc import Iterable
+from contextlib import ExitStack
+from functools import partial
 from importlib.metadata import version
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import msgspec
 
 from watchkeeper.daemon.background import end
+from watchkeeper.daemon.history.history import FILE, History
+from watchkeeper.daemon.history.reader import NoHistoryError, era_of
+from watchkeeper.daemon.http.api.playback import Playback
+from watchkeeper.daemon.http.api.served import Served
 from watchkeeper.daemon.http.server import Site
-from watchkeeper.daemon.live.view import Live, Totals, Watched
+from watchkeeper.daemon.live.view import Totals, Watched
+from watchkeeper.daemon.replay.recorded import RecordedLive
 from watchkeeper.detectors.engine.pipeline import Pipeline
 from watchkeeper.detectors.engine.replay import Replay
 from watchkeeper.streams.batch import Batch
-from watchkeeper.streams.logs.pacing import Pacer, groups
+
+# As long as history.hours may be: a year.
+MOST_HOURS = 8760.0
 
 
 class Stage:
@@ -31,6 +43,7 @@ class Stage:
 
     def __init__(self, pipeline: Pipeline, logs: list[str]) -> None:
         self.over = False
+        self.playback: Playback | None = None
         self._pipeline = pipeline
         self._logs = logs
         self._busy_s = self._turn_s = 0.0
@@ -52,23 +65,39 @@ class Stage:
 
     def not_ready(self) -> list[str]:
         """Nothing more comes after the end."""
-        return ["the log has ended"] if self.over else []
+        return ["the log has ended"] if self.playback is not None and self.playback.at_end else []
 
     def feeds(self) -> list[dict[str, Any]]:
         """The logs."""
         return [{"name": name, "connected": not self.over, "type": "log"} for name in self._logs]
 
 
-async def show(replay: Replay, batches: Iterable[Batch], pacer: Pacer, port: int, logs: list[str]) -> bool:
-    """Play everything on the page, then wait for Ctrl-C; False if that came before the end.
+async def show(
+    replay: Replay, batches: Iterable[Batch], speed: float, port: int, logs: list[str], kept: Path | None = None
+) -> bool:
+    """Read everything into the history, play it on the page, then wait for Ctrl-C; False if that came before the end.
 
-    Raises OSError when the port is taken.
+    `kept` is the history's file; without it there is one that is gone afterwards. Raises OSError: the port is taken.
     """
+    with ExitStack() as stack:
+        path = kept or Path(stack.enter_context(TemporaryDirectory(prefix="watchkeeper-"))) / FILE
+        # a log is kept from its beginning, however long it is; its size is limited as ever
+        settings = msgspec.structs.replace(replay.pipeline.config.history, hours=MOST_HOURS)
+        history = History(path, settings, replay.pipeline, patient=True)
+        stack.callback(history.close)
+        history.start()
+        return await _show(replay, batches, speed, port, logs, history)
+
+
+async def _show(
+    replay: Replay, batches: Iterable[Batch], speed: float, port: int, logs: list[str], history: History
+) -> bool:
     interrupted = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, interrupted.set)
     pipeline = replay.pipeline
     stage = Stage(pipeline, logs)
+    stage.playback = playback = Playback(partial(_extent, history), speed)
     settings = msgspec.structs.replace(pipeline.config.http, host="127.0.0.1", port=port, page=True)
     watched = Watched(
         pipeline,
@@ -76,15 +105,18 @@ async def show(replay: Replay, batches: Iterable[Batch], pacer: Pacer, port: int
         stage.totals,
         stage.turn_s,
         stage.not_ready,
-        feeds=stage.feeds,
+        history.health,
+        stage.feeds,
         recorded=True,
     )
-    live = Live(watched, settings.viewers)
-    replay.listeners.append(live.put)
-    site = Site(live, settings)
+    live = RecordedLive(watched, settings.viewers, history, playback)
+    history.show_on(live)
+    replay.watchers.append(history.recorder.take)
+    replay.listeners += [history.put, live.put]
+    site = Site(Served(live, lambda: pipeline.config, history, playback), settings)
     await site.start()
     print(f"look at it: {site.url}", file=sys.stderr, flush=True)
-    playing = asyncio.create_task(_play(replay, batches, pacer, stage))
+    playing = asyncio.create_task(_read(replay, batches, stage, history))
     waiting = asyncio.create_task(_wait(interrupted))
     try:
         await asyncio.wait([playing, waiting], return_when=asyncio.FIRST_COMPLETED)
@@ -98,16 +130,28 @@ async def show(replay: Replay, batches: Iterable[Batch], pacer: Pacer, port: int
     return over
 
 
+def _extent(history: History) -> tuple[float, float]:
+    """How far the history reaches."""
+    try:
+        era = history.reader.use(lambda db: era_of(db, None))
+    except NoHistoryError:
+        era = None
+    return (era.t_first, era.t_last) if era is not None else (-math.inf, -math.inf)
+
+
 async def _wait(event: asyncio.Event) -> None:
     await event.wait()
 
 
-async def _play(replay: Replay, batches: Iterable[Batch], pacer: Pacer, stage: Stage) -> None:
-    for due_t, group in groups(batches, pacer.speed):
-        # at full speed too everybody else has a turn after each batch
-        await asyncio.sleep(pacer.delay_s(due_t) if math.isfinite(pacer.speed) else 0.0)
+async def _read(replay: Replay, batches: Iterable[Batch], stage: Stage, history: History) -> None:
+    for batch in batches:
+        # everybody else has a turn after each batch
+        await asyncio.sleep(0.0)
         began_s = time.perf_counter()
-        replay.feed(group)
+        replay.feed(batch)
         stage.worked(time.perf_counter() - began_s)
     replay.finish()
     stage.over = True
+    await history.flush()
+    assert stage.playback is not None
+    stage.playback.read = True
