@@ -17,7 +17,8 @@ from watchkeeper.config.adapters.base import Source
 from watchkeeper.config.detectors import Detectors
 from watchkeeper.config.history import History
 from watchkeeper.config.outputs import Alertmanager, HomeAssistant, Webhook
-from watchkeeper.config.section import Extensible, Flag, Section, about, tables, text
+from watchkeeper.config.section import Extensible, Flag, Section, about, tables, text, texts
+from watchkeeper.config.tokens import Token
 from watchkeeper.config.topology import Topology
 
 
@@ -269,10 +270,10 @@ class Sinks(Extensible, frozen=True):
 
 
 class Http(Section, frozen=True):
-    """Metrics, health and the live page."""
+    """Metrics, health, the API and the live page."""
 
     enabled: Flag = True
-    host: Annotated[str, text("loopback unless you mean to open it: there is no login")] = "127.0.0.1"
+    host: Annotated[str, text("0.0.0.0 or ::: other machines too, which need one of the tokens")] = "127.0.0.1"
     port: Annotated[int, about("", "0: any free port", ge=0, le=65_535)] = 9108
     page: Annotated[bool, text("serve the live page; without it there are metrics and health only")] = True
     viewers: Annotated[
@@ -292,6 +293,21 @@ class Http(Section, frozen=True):
             form="a host name without port",
         ),
     ] = ""
+    require_token: Annotated[
+        bool, text("on this machine too; without it whoever is on this machine may look and operate")
+    ] = False
+    open_metrics: Annotated[
+        bool, text("/metrics, and the reasons of /readyz, without a token from other machines; for Prometheus")
+    ] = False
+    trusted: Annotated[
+        tuple[Annotated[str, msgspec.Meta(pattern=r"^[0-9A-Fa-f.:]+(/\d{1,3})?$")], ...],
+        texts(
+            "treated as this machine: for a port that a container engine publishes on loopback only",
+            form="addresses or networks such as 172.16.0.0/12",
+            at_most=20,
+        ),
+    ] = ()
+    tokens: Annotated[tuple[Token, ...], tables("who may come from other machines; see docs/api.md", at_most=100)] = ()
 
 
 class Log(Section, frozen=True):

@@ -184,7 +184,7 @@ class App:
             self.memory.metrics,
             self.live.metrics,
             self._metrics,
-            *([self.http.door.metrics] if self.http is not None else []),
+            *([self.http.door.metrics, self.http.gate.metrics] if self.http is not None else []),
         ]
 
     def _open_journal(self) -> Journal | None:
@@ -233,6 +233,8 @@ class App:
             if self.http is not None:
                 await self.http.start()
                 log.info("listening", extra=kv(url=self.http.url))
+                for words in self.http.gate.warnings():
+                    log.warning("refuses other machines", extra=kv(problem=words))
             await self._warm_up()
             if self.history is not None:
                 past = self.journal.past if self.journal is not None else Past()
@@ -388,7 +390,8 @@ class App:
 
     def _warnings(self) -> list[str]:
         """What else is wrong, though alarms are raised and published: ways out that do not deliver, damaged state."""
-        return [*self._own_warnings(), *map(masked, self.pipeline.guard.warnings())]
+        gate = self.http.gate.warnings() if self.http is not None else []
+        return [*self._own_warnings(), *gate, *map(masked, self.pipeline.guard.warnings())]
 
     def _own_warnings(self) -> list[str]:
         """The same without what the pipeline raises alarms about itself."""

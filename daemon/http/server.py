@@ -7,8 +7,8 @@
     GET /readyz   200 when alarms can be relied on, 503 with the reasons until then: do not send anybody here;
                   `warnings` are ways out that do not deliver, which a restart or another instance would not mend
 
-Without authentication, so it listens on loopback unless configured otherwise. Nothing here changes what is detected,
-published or recorded; the one thing that can be written is the page's mark that somebody looks after an alarm.
+It listens on loopback unless configured otherwise; other machines need a token, see gate.py. Nothing here changes what
+is published or recorded of the past: people mark alarms, accept lasting states, and shelve.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from watchkeeper.daemon.http.api.served import Served
 from watchkeeper.daemon.http.api.serving import problems_as_json, web_routes
 from watchkeeper.daemon.http.asked import WISH_MAX
 from watchkeeper.daemon.http.door import IDLE_S, Door
+from watchkeeper.daemon.http.gate import Gate
 from watchkeeper.daemon.live.http import Page
 
 PAGES = {
@@ -45,9 +46,11 @@ class Site:
         self._settings = settings
         self._page = Page(served.live, settings) if settings.page else None
         self.door = Door(settings)
-        site = web.Application(middlewares=[self.door.asked, problems_as_json], client_max_size=WISH_MAX)
+        self.gate = Gate(settings)
+        middlewares = [self.door.asked, problems_as_json, self.gate.enter]
+        site = web.Application(middlewares=middlewares, client_max_size=WISH_MAX)
         api = web_routes(all_routes(served), settings.public_name)
-        site.add_routes([*routes, *api, *(self._page.routes if self._page else [])])
+        site.add_routes([*routes, *self.gate.routes, *api, *(self._page.routes if self._page else [])])
         # no access log: a scrape every few seconds is not news
         self._runner = web.AppRunner(
             site, access_log=None, handle_signals=False, shutdown_timeout=1.0, keepalive_timeout=IDLE_S
@@ -122,8 +125,11 @@ class HttpServer(Site):
         alive = self._health.alive()
         return _json({"alive": alive, "pump_age_s": round(self._health.pump_age_s(), 3)}, ok=alive)
 
-    async def _readyz(self, _request: web.Request) -> web.Response:
+    async def _readyz(self, request: web.Request) -> web.Response:
         reasons = self._health.not_ready()
+        if "pass" not in request and not self._settings.open_metrics:
+            # a probe from another machine learns whether, and not why
+            return _json({"ready": not reasons, "reasons": [], "warnings": []}, ok=not reasons)
         answer = {"ready": not reasons, "reasons": reasons, "warnings": self._health.warnings()}
         return _json(answer, ok=not reasons)
 

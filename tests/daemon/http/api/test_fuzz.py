@@ -24,8 +24,9 @@ CHECKS = [
     checks.status_code_conformance,
     checks.content_type_conformance,
     checks.response_schema_conformance,
-    checks.negative_data_rejection,
 ]
+# Of a query that breaks the document little may be left when it is written as text: `kind=true` is a fine list.
+BODY_CHECKS = [*CHECKS, checks.negative_data_rejection]
 
 
 class Listening:
@@ -75,7 +76,7 @@ def fuzz(url: str, examples: int) -> Counter[int]:
             def ask(case: schemathesis.Case) -> None:
                 answer = case.call()
                 answers[answer.status_code] += 1
-                case.validate_response(answer, checks=CHECKS)
+                case.validate_response(answer, checks=CHECKS if operation.method == "get" else BODY_CHECKS)
 
             try:
                 ask()
