@@ -25,6 +25,7 @@ BENCHMARKS: dict[str, str] = {
     "conflicts": "time and memory of the conflict search, against BlueSky's detectors on the same traffic",
     "tracks": "time and memory of Hausdorff, DTW and EDR on long trajectories, against plain Python",
     "conflict-metrics": "episodes per second of evaluate conflicts, against a plain Python version",
+    "history": "how long questions to the history of a day take, and its disk and memory",
     "page": "processor time that an open live page costs the daemon",
     "diagnosis": "the diagnosis's share of the pipeline's CPU, with many alarms at once",
 }

@@ -7,7 +7,7 @@ Row 0 is the time in milliseconds since the beginning of the bucket, which may b
 is the last one before it, so that a moment can be read from one bucket. A difference is written with its sign in the
 lowest bit, so that small ones of either sign have zeros in the higher planes. Arithmetic is modulo 2^32.
 
-A bucket is BUCKET_S of event time. Both "one vehicle over a day" (288 blocks) and "everybody at a moment" (one block
+A bucket is BUCKET_S of event time. Both "one vehicle over a day" (480 blocks) and "everybody at a moment" (one block
 per vehicle) read blocks of this length within tens of milliseconds (`watchkeeper bench history`).
 """
 
@@ -23,10 +23,10 @@ import numpy as np
 
 from watchkeeper.streams.batch import I4, I8
 
-BUCKET_S = 300.0
+BUCKET_S = 180.0
 LEVEL = 1
 _COUNT = struct.Struct("<I")
-# A block holds five minutes; more bytes than this are no block of ours.
+# A block holds three minutes; more bytes than this are no block of ours.
 BLOCK_MAX = 64 << 20
 
 

@@ -138,7 +138,7 @@ def history_metrics(history: History | None) -> Iterator[Metric]:
     failed = (writer.failed + recorder.failures) if writer and recorder else 0
     yield total("history_failures", "Entries and ticks left out because of an error", failed)
     removed = writer.removed_buckets if writer else 0
-    yield total("history_removed_buckets", "Five-minute buckets removed, by age or for room", removed)
+    yield total("history_removed_buckets", "Buckets of three minutes removed, by age or for room", removed)
 
 
 def _place(pipeline: Pipeline, name: str) -> tuple[float, float] | None:

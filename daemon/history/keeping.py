@@ -37,6 +37,8 @@ SETTLE_S = 60.0
 CARRY_S = 900.0
 # Of the limit; the rest is for what one turn writes.
 FULL = 0.9
+# The same when something found no room at all: it may be large.
+STUCK = 0.7
 # Pages given back to the file system in one turn.
 VACUUM_PAGES = 2000
 
@@ -121,9 +123,9 @@ def forget_old(db: sqlite3.Connection, hours: float) -> int:
     return _forget_before(db, era, t)
 
 
-def make_room(db: sqlite3.Connection, max_bytes: int) -> int:
+def make_room(db: sqlite3.Connection, max_bytes: int, full: float = FULL) -> int:
     """Remove the oldest bucket if the file is nearly full; how many went (0: it is not, or nothing can go)."""
-    if used_bytes(db) <= FULL * max_bytes:
+    if used_bytes(db) <= full * max_bytes:
         return 0
     eras = db.execute("SELECT era, t_first, t_last FROM eras ORDER BY era LIMIT 2").fetchall()
     if not eras:

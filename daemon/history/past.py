@@ -24,7 +24,7 @@ from watchkeeper.streams.batch import F8, I8
 # A pair's numbers are of its moment, and are shown for so long.
 PAIRS_S = 10.0
 # Buckets before that of the moment in which a vehicle's last sample may be, where they are not packed.
-OLDER = 3
+OLDER = 5
 
 
 class Moment:

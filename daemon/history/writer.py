@@ -21,6 +21,7 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 from watchkeeper.config.history import History
@@ -39,9 +40,11 @@ RETRY_S = 2.0
 # Between two looks of somebody who waits for room.
 PATIENCE_S = 0.2
 # Jobs in one transaction, so that it stays small.
-AT_ONCE = 500
+AT_ONCE = 200
 # Old buckets removed, and frames packed, in one turn.
 TURN = 8
+# Old buckets removed at once when there is no room at all.
+ROOM = 100
 # Errors that the disk or the file system makes, and that may pass; the first words of SQLite's messages.
 PASSING = (
     "database or disk is full",
@@ -107,8 +110,8 @@ class Writer:
 
     @property
     def pressure(self) -> float:
-        """How full the queue is, 0 to 1."""
-        return self._queue.qsize() / QUEUE
+        """How full the queue is, 0 to 1; 0 for somebody who waits for room."""
+        return 0.0 if self._patient else self._queue.qsize() / QUEUE
 
     def reopen(self) -> None:
         """The folder was deleted, replaced or away: write into the file that has the name now."""
@@ -153,7 +156,6 @@ class Writer:
 
     def _run(self) -> None:
         while not self._ending:
-            self._wake.wait(COMMIT_S)
             self._wake.clear()
             try:
                 self._turn()
@@ -162,8 +164,8 @@ class Writer:
                 log.exception("history")
             with self._idle:
                 self._idle.notify_all()
-            if self.trouble and not self._ending:
-                self._wake.wait(RETRY_S)
+            if not self._ending:
+                self._wake.wait(RETRY_S if self.trouble else COMMIT_S)
         if self._db is not None:
             with suppress(sqlite3.Error):
                 self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -202,9 +204,13 @@ class Writer:
         if self.trouble or self._db is None:
             self._kept = batch
             return False
-        for job in batch:
-            if self._guarded(lambda job=job: self._transaction([job])):  # type: ignore[misc]
+        for i, job in enumerate(batch):
+            alone = partial(self._transaction, [job])
+            if self._guarded(alone) or (not self.trouble and self._guarded(alone)):
                 self.written += 1
+            elif self.trouble or self._db is None:
+                self._kept = batch[i:]
+                return False
             else:
                 self.failed += 1
         return True
@@ -237,15 +243,14 @@ class Writer:
         if isinstance(error, DamagedError) or words.startswith(DAMAGE):
             self._set_aside(words)
         elif words.startswith(PASSING):
-            if words.startswith(PASSING[0]) and self._db is not None and self._make_room():
-                return self._say("the history is full (history.max_mb): the oldest is being removed", quiet=True)
-            self._say(words)
+            # a history that is full makes room for what comes; a disk that is full is another matter
+            if not (words.startswith(PASSING[0]) and self._db is not None and self._make_room(ROOM, keeping.STUCK)):
+                self._say(words)
         else:
             log.error("history entry left out", extra=kv(problem=words))
-        return None
 
-    def _say(self, problem: str, *, quiet: bool = False) -> None:
-        if problem != self.trouble and not quiet:
+    def _say(self, problem: str) -> None:
+        if problem != self.trouble:
             log.error("history not written", extra=kv(path=self.path, problem=problem))
         self.trouble = problem
 
@@ -289,19 +294,23 @@ class Writer:
         log.error("history damaged, begun again", extra=kv(path=self.path, aside=aside, problem=problem))
         self.notes = [f"damaged ({problem}): set aside as {aside.name}, and begun again; the journal has every alarm"]
 
-    def _make_room(self) -> bool:
-        db = self._db
+    def _make_room(self, most: int, full: float = keeping.FULL) -> bool:
+        """Remove up to so many of the oldest buckets while the file is nearly full; whether any went."""
+        db, before = self._db, self.removed_buckets
         assert db is not None
-        try:
-            db.execute("BEGIN IMMEDIATE")
-            gone = keeping.make_room(db, self.max_bytes)
-            db.execute("COMMIT")
-        except sqlite3.Error:
-            with suppress(sqlite3.Error):
-                db.execute("ROLLBACK")
-            return False
-        self.removed_buckets += gone
-        return gone > 0
+        for _ in range(most):
+            try:
+                db.execute("BEGIN IMMEDIATE")
+                gone = keeping.make_room(db, self.max_bytes, full)
+                db.execute("COMMIT")
+            except sqlite3.Error:
+                with suppress(sqlite3.Error):
+                    db.execute("ROLLBACK")
+                break
+            if not gone:
+                break
+            self.removed_buckets += gone
+        return self.removed_buckets > before
 
     def _tend(self) -> None:
         """Pack buckets that are over, remove what is too old, give disk back."""
@@ -313,10 +322,10 @@ class Writer:
         if due or time.monotonic() - self._tended_s > 30.0:
             self._tended_s = time.monotonic()
             self._transaction([self._forget_old])
-            for _ in range(TURN):
-                if not self._make_room():
-                    break
+            self._make_room(TURN)
             keeping.give_back(db)
+        if len(due) == TURN:
+            self._wake.set()
         self.bytes = size_bytes(self.path)
 
     def _forget_old(self, db: sqlite3.Connection) -> None:

@@ -20,6 +20,7 @@ import secrets
 import time
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterator
+from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -63,6 +64,8 @@ class Pass:
 
 
 LOCAL = Pass("operate")
+# What a request carries once it is in.
+PASS: ContextVar[Pass | None] = ContextVar("pass", default=None)
 
 
 class Gate:
@@ -81,8 +84,7 @@ class Gate:
         @web.middleware
         async def enter(request: web.Request, handler: Handler) -> web.StreamResponse:
             found = self.admit(request)
-            if found is not None:
-                request["pass"], request["token"] = found, found.name
+            PASS.set(found)
             return await handler(request)
 
         self.enter = enter

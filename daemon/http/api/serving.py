@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import math
+import zlib
 from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
 from hashlib import blake2b
@@ -20,10 +21,13 @@ from aiohttp import web
 from watchkeeper.daemon.history.reader import NoHistoryError
 from watchkeeper.daemon.http.api.table import Bytes, Call, Problem, Refusal, Route
 from watchkeeper.daemon.http.asked import body_of, check_origin
+from watchkeeper.daemon.http.gate import PASS
 
 log = logging.getLogger(__name__)
 
 GZIP_FROM = 1024
+# The quickest: four milliseconds for the table of 2,000 vehicles. The window with a gzip header.
+GZIP_LEVEL, GZIP = 1, 31
 HEADERS = {
     "Cache-Control": "no-cache",
     "X-Content-Type-Options": "nosniff",
@@ -64,7 +68,7 @@ async def serve(route: Route, public_name: str, request: web.Request) -> web.Str
     check_origin(request, public_name)
     query = parsed(route.query, dict(request.query.items()))
     body = await body_of(request, route.body) if route.body is not None else None
-    call = Call(request, dict(request.match_info), query, body, request.get("token", ""))
+    call = Call(request, dict(request.match_info), query, body, who.name if (who := PASS.get()) is not None else "")
     try:
         answer = await route.handle(call)
     except NoHistoryError as error:
@@ -142,7 +146,6 @@ def _response(route: Route, request: web.Request, answer: Any) -> web.StreamResp
         known = [part.strip().removeprefix("W/") for part in request.headers.get("If-None-Match", "").split(",")]
         if tag in known or known == ["*"]:
             return web.Response(status=304, headers=headers)
-    response = web.Response(body=body, status=route.status, headers=headers, content_type=kind)
-    if len(body) > GZIP_FROM:
-        response.enable_compression()
-    return response
+    if len(body) > GZIP_FROM and "gzip" in request.headers.get("Accept-Encoding", ""):
+        body, headers["Content-Encoding"] = zlib.compress(body, GZIP_LEVEL, wbits=GZIP), "gzip"
+    return web.Response(body=body, status=route.status, headers=headers, content_type=kind)

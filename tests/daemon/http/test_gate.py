@@ -12,13 +12,14 @@ from typing import Any
 import aiohttp
 import msgspec
 import pytest
-from api_rig import Rig
 
 from watchkeeper.config.schema import Http
 from watchkeeper.config.tokens import Token
 from watchkeeper.daemon.http.api.routes import all_routes
 from watchkeeper.daemon.http.api.served import Served
 from watchkeeper.daemon.http.gate import TRIES, Gate
+
+from api_rig import Rig
 
 VIEW, OPERATE = "looks-at-everything-1", "changes-something-22"
 EVERYWHERE = ("/", "/page/main.js", "/live", "/metrics", "/api/v1/alarms", "/api/v1/openapi.json", "/api/v1/config")
@@ -165,5 +166,5 @@ def test_a_token_that_is_too_short_or_not_there_is_no_token(tmp_path: Path) -> N
     (tmp_path / "short").write_text("abc")
     with pytest.raises(OSError, match="less than 16"):
         Gate(Http(tokens=(Token(name="a", token_file=str(tmp_path / "short")),)))
-    with pytest.raises(OSError):
+    with pytest.raises(FileNotFoundError):
         Gate(Http(tokens=(Token(name="a", token_file=str(tmp_path / "none")),)))

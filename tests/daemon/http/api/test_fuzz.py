@@ -19,6 +19,8 @@ from schemathesis import GenerationMode, checks
 from api_rig import Rig
 
 SMALL, LARGE = 4, 150
+# What aiohttp reads of a request's first line.
+LINE_MAX = 8000
 CHECKS = [
     checks.not_a_server_error,
     checks.status_code_conformance,
@@ -76,7 +78,11 @@ def fuzz(url: str, examples: int) -> Counter[int]:
             def ask(case: schemathesis.Case) -> None:
                 answer = case.call()
                 answers[answer.status_code] += 1
-                case.validate_response(answer, checks=CHECKS if operation.method == "get" else BODY_CHECKS)
+                if len(answer.request.url or "") > LINE_MAX:
+                    return  # the parser of HTTP refuses it, before there is a path
+                # a body that is too large is refused with 413, which this check does not know
+                strict = case.method != "GET" and answer.status_code != 413
+                case.validate_response(answer, checks=BODY_CHECKS if strict else CHECKS)
 
             try:
                 ask()
