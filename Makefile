@@ -87,6 +87,7 @@ docs: $(VENV)/ready ## the reference pages that are generated from the code
 	$(BIN)/python -m watchkeeper.detectors.glossary > docs/glossary.md
 	$(BIN)/python -m watchkeeper.streams.adapters.reference > docs/adapters/README.md
 	$(BIN)/python -m watchkeeper.evaluation.attacks.reference > docs/evaluation/attacks.md
+	$(BIN)/python -m watchkeeper.daemon.outputs.asyncapi > docs/asyncapi.json
 
 notebook: $(VENV)/ready ## examples/python.ipynb, made from examples/python.py and run
 	$(BIN)/python examples/notebook.py

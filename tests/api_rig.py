@@ -25,10 +25,15 @@ Ask = Callable[["Client"], Awaitable[T]]
 
 
 class Rig:
-    """A finished log, its alarm events in order, and what was recorded of it."""
+    """A log, or the first part of it, its alarm events in order, and what was recorded of it."""
 
     def __init__(
-        self, folder: Path, scenario: str = "head-on", seconds: float = 700.0, http: Http | None = None
+        self,
+        folder: Path,
+        scenario: str = "head-on",
+        seconds: float = 700.0,
+        part: float = 1.0,
+        http: Http | None = None,
     ) -> None:
         self.config: Config = msgspec.structs.replace(DEFAULT, http=http or Http(port=0))
         self.replay = Replay(self.config)
@@ -40,7 +45,8 @@ class Rig:
         self.history.show_on(self.live)
         self.replay.watchers.append(self.history.recorder.take)
         self.replay.listeners += [self.events.append, self.history.put, self.live.put]
-        self.replay.run(simulate(scenario, seconds=seconds).batches())
+        batches = list(simulate(scenario, seconds=seconds).batches())
+        self.replay.run(batches[: round(len(batches) * part)])
         assert self.history.writer.flush(20.0), self.history.writer.trouble
 
     @asynccontextmanager
