@@ -186,7 +186,9 @@ def extent(db: sqlite3.Connection, era: int, code: int) -> tuple[float | None, f
     first = last = None
     for number, _ in layers_of(db, "track"):
         found = db.execute(
-            "SELECT min(bucket), max(bucket) FROM blocks WHERE code = ? AND era = ? AND layer = ?", (code, era, number)
+            "SELECT min(bucket), max(bucket) FROM blocks INDEXED BY blocks_by_vehicle "
+            "WHERE code = ? AND era = ? AND layer = ?",
+            (code, era, number),
         ).fetchone()
         if found[0] is not None:
             first = found[0] * BUCKET_S if first is None else min(first, found[0] * BUCKET_S)

@@ -112,10 +112,11 @@ def series(db: sqlite3.Connection, era: int, name: str, vehicle: str, t0: float,
     columns: dict[str, Column] = {column.name: column for layer, _, _ in parts for column in layer.columns}
     t = np.concatenate([times for _, times, _ in parts])
     order = np.argsort(t, kind="stable")
-    found: dict[str, F8] = {}
-    for column in columns:
-        values = [layer.values(data).get(column, np.full(len(times), np.nan)) for layer, times, data in parts]
-        found[column] = np.concatenate(values)[order]
+    read = [(layer.values(data), len(times)) for layer, times, data in parts]
+    found = {
+        column: np.concatenate([values.get(column, np.full(n, np.nan)) for values, n in read])[order]
+        for column in columns
+    }
     return Series(t[order], found, Layer(name, tuple(columns.values())))
 
 
@@ -138,7 +139,10 @@ def _parts(
 ) -> Iterator[tuple[F8, I4]]:
     place = code, era, layer, first, last
     found = db.execute(
-        "SELECT bucket, data FROM blocks WHERE code = ? AND era = ? AND layer = ? AND bucket BETWEEN ? AND ?", place
+        # without a word the planner walks through everybody's blocks of that time
+        "SELECT bucket, data FROM blocks INDEXED BY blocks_by_vehicle "
+        "WHERE code = ? AND era = ? AND layer = ? AND bucket BETWEEN ? AND ?",
+        place,
     ).fetchall()
     for places, data in unpack_blocks([data for _, data in found], columns):
         began = np.array([found[i][0] for i in places.tolist()]) * BUCKET_S

@@ -201,19 +201,23 @@ class Writer:
         if self._guarded(lambda: self._transaction(batch)):
             self.written += len(batch)
             return True
-        if self.trouble or self._db is None:
+        if self._must_wait():
             self._kept = batch
             return False
         for i, job in enumerate(batch):
             alone = partial(self._transaction, [job])
-            if self._guarded(alone) or (not self.trouble and self._guarded(alone)):
+            if self._guarded(alone) or (not self._must_wait() and self._guarded(alone)):
                 self.written += 1
-            elif self.trouble or self._db is None:
+            elif self._must_wait():
                 self._kept = batch[i:]
                 return False
             else:
                 self.failed += 1
         return True
+
+    def _must_wait(self) -> bool:
+        """Nothing can be written before something has changed."""
+        return bool(self.trouble) or self._db is None
 
     def _transaction(self, jobs: list[Job]) -> None:
         db = self._db

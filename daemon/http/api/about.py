@@ -94,7 +94,7 @@ class _About:
             {name: kind.help for name, kind in kinds().items()},
             list(SEVERITIES),
             [RAISED, UPDATED, CLEARED],
-            {**ENDINGS},
+            {str(word): meaning for word, meaning in ENDINGS.items()},
             dict(WORDS),
         )
 

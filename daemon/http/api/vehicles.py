@@ -30,7 +30,7 @@ from watchkeeper.daemon.http.api.shapes import (
 from watchkeeper.daemon.http.api.table import Call, Refusal, Route
 from watchkeeper.daemon.live import picture
 from watchkeeper.daemon.live.scores import NO_KIND, Scores
-from watchkeeper.daemon.live.vehicle import describe, finite
+from watchkeeper.daemon.live.vehicle import describe
 from watchkeeper.detectors.catalog import kinds
 from watchkeeper.detectors.declaration import fields_of
 from watchkeeper.detectors.fleet.reasons import JUDGED, NAMES, Code
@@ -267,9 +267,9 @@ def _table(
         _finite(np.where(earth, x / picture.DEGREE, np.nan), PLACE_DIGITS),
         _finite(np.where(earth, np.nan, y / picture.METRE)),
         _finite(np.where(earth, np.nan, x / picture.METRE)),
-        *(finite(columns[name].tolist()) for name in ("alt_m", "speed_mps", "track_deg", "climb_mps")),
+        *(_finite(columns[name].astype(np.float64)) for name in ("alt_m", "speed_mps", "track_deg", "climb_mps")),
         (columns["ground"] > 0).tolist(),
-        finite(columns["score"].tolist()),
+        _finite(columns["score"].astype(np.float64)),
         columns["worst"].astype(int).tolist(),
         strict=True,
     )
