@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from difflib import SequenceMatcher, get_close_matches
 from functools import lru_cache
+from ipaddress import ip_network
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -300,6 +301,11 @@ def _broken_rules(values: dict[str, Any], sources: dict[str, str], found: _Found
         names = [webhook["name"] for webhook in values["webhooks"] if isinstance(webhook.get("name"), str)]
         if len(set(names)) < len(names):
             yield problem("webhooks", "two webhooks have one name", "a name of its own for each")
+    for network in values["http.trusted"]:
+        try:
+            ip_network(network, strict=False)
+        except ValueError as error:
+            yield problem("http.trusted", str(error), SETTINGS["http.trusted"].allowed)
     if ca_file := values["broker.ca_file"]:
         try:
             Path(ca_file).open("rb").close()

@@ -18,6 +18,7 @@ from watchkeeper.config.outputs import Webhook
 from watchkeeper.config.reference import config_toml, toml_value
 from watchkeeper.config.schema import Config
 from watchkeeper.config.section import Setting, columns
+from watchkeeper.config.tokens import Token
 from watchkeeper.config.topology import DeclaredVehicles
 
 TEXT = st.text(st.characters(codec="utf-8", exclude_categories=("Cc",)), max_size=12)
@@ -51,6 +52,10 @@ def good(setting: Setting) -> st.SearchStrategy[Any]:
         return st.lists(sources(), max_size=3).map(tuple)
     if setting.table is DeclaredVehicles:
         return declared_vehicles()
+    if setting.table is Token:
+        return st.lists(tokens(), max_size=3).map(tuple)
+    if setting.key == "http.trusted":
+        return st.lists(st.ip_addresses().map(str), max_size=3).map(tuple)
     if setting.table is Webhook:
         return st.lists(webhooks(), max_size=3, unique_by=lambda webhook: webhook["name"]).map(tuple)
     one = st.sampled_from(setting.choices) if setting.choices else TEXT
@@ -95,6 +100,13 @@ def webhooks(draw: st.DrawFn) -> dict[str, Any]:
 
 
 @st.composite
+def tokens(draw: st.DrawFn) -> dict[str, Any]:
+    where = draw(st.sampled_from(("token_file", "token_env")))
+    role = draw(st.sampled_from(("view", "operate")))
+    return {"name": draw(st.from_regex(r"[a-z]{1,9}", fullmatch=True)), "role": role, where: f"/{draw(HOST)}"}
+
+
+@st.composite
 def configs(draw: st.DrawFn) -> Config:
     values = {key: draw(good(setting)) for key, setting in SETTINGS.items()}
     assume(not f"{values['topics.output']}/".startswith(f"{values['topics.telemetry']}/"))
@@ -111,7 +123,8 @@ def configs(draw: st.DrawFn) -> Config:
 def without_tables(config: Config) -> Config:
     replace = msgspec.structs.replace
     detectors = replace(config.detectors, conflict=replace(config.detectors.conflict, zones=()))
-    return replace(config, sources=(), webhooks=(), topology=replace(config.topology, vehicles=()), detectors=detectors)
+    bare = replace(config, http=replace(config.http, tokens=()), detectors=detectors)
+    return replace(bare, sources=(), webhooks=(), topology=replace(config.topology, vehicles=()))
 
 
 def load_text(text: str) -> Config:
