@@ -33,8 +33,8 @@ from watchkeeper.daemon.history.writer import Writer
 from watchkeeper.daemon.live.view import Live
 from watchkeeper.daemon.outputs.base import idle
 from watchkeeper.detectors.alarms.events import AlarmEvent
-from watchkeeper.detectors.catalog import say
 from watchkeeper.detectors.engine.pipeline import Pipeline
+from watchkeeper.detectors.sentence import said
 from watchkeeper.streams.messages import COLUMN, Kind
 
 log = logging.getLogger(__name__)
@@ -97,9 +97,11 @@ class History:
 
     def _put(self, event: AlarmEvent, era: int, *, known: bool) -> None:
         callsigns: Mapping[str, str] = self._pipeline.fleet.callsigns
-        said: str = getattr(event, "say", "") or say(event, callsigns)
+        sentence = said(event)
         names = [*event.subjects, *(callsigns[name] for name in event.subjects if name in callsigns)]
-        self.writer.put(writing.event(era, event, said, " ".join([said, event.kind, event.id, *names]), known=known))
+        self.writer.put(
+            writing.event(era, event, sentence, " ".join([sentence, event.kind, event.id, *names]), known=known)
+        )
 
     @property
     def waiting(self) -> int:

@@ -9,6 +9,7 @@ from watchkeeper.daemon.http.api.shapes import Ack, AlarmRow, whole
 from watchkeeper.daemon.live.view import Live
 from watchkeeper.detectors.alarms.events import CLEARED, AlarmEvent, encode_event
 from watchkeeper.detectors.base import SEVERITIES
+from watchkeeper.detectors.sentence import said
 
 # Rows have an era; these are of none.
 NO_ERA = 0
@@ -16,7 +17,7 @@ NO_ERA = 0
 
 def listed(live: Live, wanted: Wanted) -> tuple[list[tuple[AlarmRow, Any]], int]:
     """One page of what the live page shows, and how many there are."""
-    rows = [_row(live, event) for event in live.desk.everything().alarms]
+    rows = [_row(event) for event in live.desk.everything().alarms]
     rows = [row for row in rows if _fits(row, wanted)]
     placed = [(row, _place(row, wanted.sort)) for row in rows]
     placed.sort(key=lambda found: (found[1], found[0].id, found[0].era), reverse=wanted.descending)
@@ -36,15 +37,15 @@ def life(live: Live, name: str) -> tuple[AlarmRow, list[AlarmEvent], list[Ack]] 
     """An alarm's last event, which is all that memory has."""
     for event in live.desk.everything().alarms:
         if event.id == name:
-            return _row(live, event), [event], []
+            return _row(event), [event], []
     return None
 
 
-def _row(live: Live, event: AlarmEvent) -> AlarmRow:
+def _row(event: AlarmEvent) -> AlarmRow:
     return AlarmRow(
         id=event.id, era=NO_ERA, kind=event.kind, state=event.state, severity=event.severity,
         subjects=list(event.subjects), t_onset=event.t_onset, t_raised=event.t_raised, t_cleared=event.t_cleared,
-        t=event.t, score=event.score / event.threshold if event.threshold else event.score, say=live.said(event),
+        t=event.t, score=event.score / event.threshold if event.threshold else event.score, say=said(event),
         events=1, acknowledged=None, shelved=None, event=whole(encode_event(event)),
     )  # fmt: skip
 
