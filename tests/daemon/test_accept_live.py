@@ -41,6 +41,7 @@ enabled = false
 [sinks]
 state_dir = "{state_dir}"
 snapshot_s = 3600
+snapshot_s = 3600
 terminal = false
 """
 MOVED_T, ACCEPTED_T, END_T = 90.0, 190.0, 240.0

@@ -85,7 +85,7 @@ def _hours(result: Result) -> Html | None:
     adsb, n = result.collector.readings[Kind.ADSB], result.collector.readings[Kind.ADSB].rows
     width_s = next((w for w in WIDTHS_S if result.seconds / w <= BARS), WIDTHS_S[-1])
     start = math.floor(result.t_first / width_s) * width_s
-    bars = max(1, math.ceil((result.t_last - start) / width_s + 1e-9))
+    bars = 1 + math.floor((result.t_last - start) / width_s)
     aircraft, reports = np.zeros(bars, np.int64), np.zeros(bars, np.int64)
     for row in range(n):
         filled = np.flatnonzero(adsb.count[row])

@@ -52,8 +52,8 @@ def test_it_agrees_with_the_exact_kernel_to_two_metres(lat, lon, azimuth, apart_
     exact_t, exact_d, *_, now_m = approach(*middle, HORIZON_S, 5.0 * NM_M, 1000.0, scratch())
     assert dcpa_m == pytest.approx(exact_d, abs=2.0)
     # the moment is only as sharp as the minimum: where nothing changes, any moment is the nearest
-    assume(abs(now_m - exact_d) > 500.0)
-    assert tcpa_s == pytest.approx(exact_t, abs=1.0)
+    if abs(now_m - exact_d) > 500.0:
+        assert tcpa_s == pytest.approx(exact_t, abs=1.0)
 
 
 @settings(deadline=None)  # the first call compiles
