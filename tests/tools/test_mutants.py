@@ -57,11 +57,12 @@ import sys
 from tools.mutants import trial
 from tools.mutants.mutate import mutants
 from tools.mutants.rooms import ROOMS, Room
+from tools.mutants.task import Task
 from tools.rooms import ROOT
 
 ROOMS["units"] = Room(("streams/geo.py",), (sys.argv[1],))
 found = [m for m in mutants((ROOT / "streams/geo.py").read_text()) if m.before.startswith(("FT_M =", "GRAVITY_MS2 ="))]
-for task, what in trial.tried([trial.Task("units", "streams/geo.py", mutant) for mutant in found], 1):
+for task, what in trial.tried([Task("units", "streams/geo.py", mutant) for mutant in found], 1):
     print(task.mutant.before, what)
 """
 

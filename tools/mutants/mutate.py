@@ -8,27 +8,35 @@ from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-COMPARED: dict[type[ast.cmpop], type[ast.cmpop]] = {
-    ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq,
-    ast.In: ast.NotIn, ast.NotIn: ast.In, ast.Is: ast.IsNot, ast.IsNot: ast.Is,
-}  # fmt: skip
-COMPUTED: dict[type[ast.operator], type[ast.operator]] = {
-    ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult, ast.FloorDiv: ast.Mult,
-    ast.Mod: ast.Mult, ast.BitAnd: ast.BitOr, ast.BitOr: ast.BitAnd, ast.LShift: ast.RShift, ast.RShift: ast.LShift,
-}  # fmt: skip
+from tools.mutants.changes import Change, Path, at, changes, get
 
 
 @dataclass(frozen=True)
 class Mutant:
-    """One change: where it is, the text of that place before and after, and the whole module with it."""
+    """One change: where it is, and the text of that place before and after."""
 
     line: int
+    last: int
+    """The changed statement, without the statements inside it, goes from `line` to this one."""
     before: str
     after: str
-    tree: ast.Module
+    under: tuple[str, ...]
+    """The heads of the statements around it, the outermost first."""
+    function: str
+    """The outermost function around it, with its class; empty outside of functions."""
+    source: str
+    path: Path
+    change: Change
+
+    @property
+    def tree(self) -> ast.Module:
+        """The whole module with this change."""
+        tree = ast.parse(self.source)
+        self.change(tree, self.path)
+        return ast.fix_missing_locations(tree)
 
     def __str__(self) -> str:
         return f"{self.line}: {self.before}  ->  {self.after}"
@@ -41,23 +49,54 @@ def mutants(source: str) -> list[Mutant]:
     ['1: y = x < 2  ->  y = x <= 2', '1: y = x < 2  ->  y = x < 3']
     """
     tree = ast.parse(source)
+    heads: dict[ast.AST, str] = {}
     found = []
     for path in _places(tree):
-        for change in _changes(_at(tree, path)):
-            mutated = copy.deepcopy(tree)
-            whole = _statement(mutated, path)
+        for change in changes(at(tree, path)):
+            outside, inside = _split(tree, path)
+            whole = at(tree, outside)
+            assert isinstance(whole, ast.stmt)
             before = ast.unparse(whole)
-            change(mutated, path)
-            whole = _statement(mutated, path)
-            after = ast.unparse(whole)
+            # a module of this statement alone: a copy of the whole one costs a hundred times as much
+            copied = ast.Module([copy.deepcopy(whole)], [])
+            change(copied, ("body", 0, *inside))
+            after = ast.unparse(copied.body[0])
             if before != after:
-                found.append(Mutant(whole.lineno, *_heads(before, after), ast.fix_missing_locations(mutated)))
+                around = [at(tree, outside[:n]) for n in range(1, len(outside)) if isinstance(outside[n], str)]
+                under = tuple(heads.setdefault(node, _head(node)) for node in around if isinstance(node, ast.stmt))
+                function = _function(around) if "args" not in inside[:1] else ""
+                place = whole.lineno, _last_line(whole), *_difference(before, after)
+                found.append(Mutant(*place, under, function, source, path, change))
     return found
 
 
-# A place is the way to it from the root: names of fields and, in lists, positions.
-Path = tuple[str | int, ...]
-Change = Callable[[ast.Module, Path], None]
+def _split(tree: ast.Module, path: Path) -> tuple[Path, Path]:
+    """The way to the innermost statement at a place, and the rest of the way."""
+    n = next(n for n in range(len(path), 0, -1) if isinstance(get(tree, path[:n]), ast.stmt))
+    return path[:n], path[n:]
+
+
+def _head(node: ast.AST) -> str:
+    lines = ast.unparse(node).splitlines()
+    return next(line for line in lines if not line.startswith("@"))
+
+
+def _last_line(node: ast.stmt) -> int:
+    body = getattr(node, "body", None) or getattr(node, "cases", None)
+    if body:
+        first = body[0].pattern if isinstance(body[0], ast.match_case) else body[0]
+        return max(node.lineno, first.lineno - 1)
+    return node.end_lineno or node.lineno
+
+
+def _function(around: list[ast.AST]) -> str:
+    names = []
+    for node in around:
+        if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            names.append(node.name)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            return ".".join(names)
+    return ""
 
 
 def _places(node: ast.AST, path: Path = ()) -> Iterator[Path]:
@@ -86,98 +125,7 @@ def _is_typing(node: ast.AST) -> bool:
     return isinstance(node, ast.Raise) or ast.unparse(node).startswith(("Annotated[", "Callable[", "dict[", "tuple["))
 
 
-def _at(tree: ast.AST, path: Path) -> ast.AST:
-    found: object = tree
-    for step in path:
-        found = found[step] if isinstance(step, int) else getattr(found, step)  # type: ignore[index]
-    assert isinstance(found, ast.AST)
-    return found
-
-
-def _statement(tree: ast.Module, path: Path) -> ast.stmt:
-    """The innermost statement at a place."""
-    nodes = [_at(tree, path[:n]) for n in range(1, len(path) + 1) if n == len(path) or isinstance(path[n], str)]
-    return next(node for node in reversed(nodes) if isinstance(node, ast.stmt))
-
-
-def _put(tree: ast.Module, path: Path, new: ast.AST) -> None:
-    holder = tree if len(path) == 1 else _container(tree, path)
-    if isinstance(path[-1], int):
-        holder[path[-1]] = ast.copy_location(new, holder[path[-1]])  # type: ignore[index]
-    else:
-        setattr(holder, path[-1], ast.copy_location(new, getattr(holder, path[-1])))
-
-
-def _container(tree: ast.Module, path: Path) -> object:
-    found: object = tree
-    for step in path[:-1]:
-        found = found[step] if isinstance(step, int) else getattr(found, step)  # type: ignore[index]
-    return found
-
-
-def _changes(node: ast.AST) -> Iterator[Change]:
-    """What can be changed about one node."""
-    if isinstance(node, ast.Compare):
-        for i, op in enumerate(node.ops):
-            yield _set_op(i, COMPARED[type(op)])
-    elif isinstance(node, ast.BinOp | ast.AugAssign) and type(node.op) in COMPUTED and not _of_text(node):
-        yield _set("op", COMPUTED[type(node.op)]())
-    elif isinstance(node, ast.BoolOp):
-        yield _set("op", ast.Or() if isinstance(node.op, ast.And) else ast.And())
-    elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not | ast.USub):
-        yield lambda tree, path: _put(tree, path, _at(tree, (*path, "operand")))
-    elif isinstance(node, ast.Constant) and isinstance(node.value, bool):
-        yield _set("value", not node.value)
-    elif isinstance(node, ast.Constant) and isinstance(node.value, int | float):
-        yield _set("value", node.value + 1 if isinstance(node.value, int) else node.value * 1.5 or 1.0)
-    elif isinstance(node, ast.If | ast.IfExp | ast.While) and not isinstance(node.test, ast.Compare | ast.UnaryOp):
-        yield lambda tree, path: _negate(tree, (*path, "test"))
-    if _has_effect(node):
-        yield lambda tree, path: _put(tree, path, ast.Pass())
-    if isinstance(node, ast.Break):
-        yield lambda tree, path: _put(tree, path, ast.Continue())
-    elif isinstance(node, ast.Continue):
-        yield lambda tree, path: _put(tree, path, ast.Break())
-
-
-def _has_effect(node: ast.AST) -> bool:
-    """Whether a statement can be left out: a name that is never given a value fails at once, which proves nothing."""
-    if isinstance(node, ast.Assign):
-        return not any(isinstance(target, ast.Name | ast.Tuple) for target in node.targets)
-    if isinstance(node, ast.Expr):
-        return isinstance(node.value, ast.Call | ast.Yield | ast.YieldFrom)
-    return isinstance(node, ast.AugAssign | ast.Raise | ast.Delete)
-
-
-def _set(field: str, value: object) -> Change:
-    return lambda tree, path: setattr(_at(tree, path), field, value)
-
-
-def _set_op(i: int, op: type[ast.cmpop]) -> Change:
-    def change(tree: ast.Module, path: Path) -> None:
-        node = _at(tree, path)
-        assert isinstance(node, ast.Compare)
-        node.ops[i] = op()
-
-    return change
-
-
-def _negate(tree: ast.Module, path: Path) -> None:
-    test = _at(tree, path)
-    assert isinstance(test, ast.expr)
-    _put(tree, path, ast.UnaryOp(ast.Not(), test))
-
-
-def _of_text(node: ast.BinOp | ast.AugAssign) -> bool:
-    """Texts are added and formatted, too; and `A | B` may be a type."""
-    return any(isinstance(part, ast.JoinedStr) or _is_words(part) for part in ast.walk(node))
-
-
-def _is_words(node: ast.AST) -> bool:
-    return isinstance(node, ast.Constant) and (isinstance(node.value, str) or node.value is None)
-
-
-def _heads(before: str, after: str) -> tuple[str, str]:
+def _difference(before: str, after: str) -> tuple[str, str]:
     """The first line that differs."""
     lines = zip(before.splitlines(), [*after.splitlines(), "pass"], strict=False)
     return next(((a.strip(), b.strip()) for a, b in lines if a != b), (before, after))

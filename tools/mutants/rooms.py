@@ -17,9 +17,9 @@ ROOMS = {
     "debounce": Room(("detectors/alarms/debounce.py",), ("detectors/alarms",)),
     "cpa": Room(
         ("detectors/kernels/approach.py",),
-        ("detectors/kernels/test_pairs.py", "detectors/kernels/test_approach_latitudes.py", "detectors/conflict"),
+        ("detectors/kernels/test_approach.py", "detectors/kernels/test_pairs.py"),
     ),
-    "residual": Room(("detectors/gps_imu/fix.py",), ("detectors/gps_imu",)),
+    "residual": Room(("detectors/gps_imu/fix.py",), ("detectors/gps_imu/test_fix.py",)),
     "metrics": Room(
         (
             "evaluation/conflicts/metrics.py",
@@ -49,6 +49,7 @@ ROOMS = {
             "detectors/engine/senders/table.py",
         ),
         (
+            "detectors/engine/test_senders_admit.py",
             "detectors/engine/test_senders_strays.py",
             "detectors/engine/test_senders_line.py",
             "detectors/engine/test_senders_table.py",
