@@ -40,6 +40,13 @@ def test_a_long_gap_starts_the_count_again_and_a_short_one_is_bridged():
     assert RAISE in run(RULE, [(0.0, 2), (9.0, 2), (18.0, 2)])
 
 
+def test_of_the_epochs_before_a_long_gap_none_counts():
+    rule = Debounce(n=2, m=3, clear_n=1, bridge_s=10.0)
+    assert RAISE not in run(rule, [(0.0, 0), (1.0, 2), (12.0, 2)])
+    assert RAISE not in run(rule, [(0.0, 0), (1.0, 0), (2.0, 2), (13.0, 2)])
+    assert RAISE in run(rule, [(0.0, 0), (1.0, 2), (11.0, 2)])
+
+
 def test_n_of_m_forgives_one_miss_and_onset_is_the_first_counted_epoch():
     rule = Debounce(n=2, m=3, clear_n=1, bridge_s=10.0)
     d = Debouncer(rule, 1)
