@@ -46,7 +46,7 @@ def _sample_type(kind: Kind) -> type[msgspec.Struct]:
 
 def _frame_type(kind: Kind) -> type[msgspec.Struct]:
     column = bytes | list[float | None] | None
-    fields: list[Any] = [("id", list[str] | str), ("t", float | bytes | list[float]), ("v", int, FRAME_VERSION)]
+    fields: list[Any] = [("id", list[str]), ("t", float | bytes | list[float]), ("v", int, FRAME_VERSION)]
     fields += [("via", str | list[str] | None, None), ("callsign", list[str | None] | None, None)]
     fields += [(f.name, column, None) for f in FIELDS[kind]]
     return msgspec.defstruct(f"{kind.name.title()}Frame", fields)
@@ -186,7 +186,6 @@ class Decoder:
         from_json, from_msgpack = self._sample[kind]
         sample = from_json(payload) if payload[:1] == b"{" else from_msgpack(payload)
         t, own_id, via, callsign, *fields = msgspec.structs.astuple(sample)
-        name = name or own_id or ""
         vid = self._names.get(name)
         if vid < 0 or (own_id is not None and own_id != name):
             raise _RefusedError(Drop.ID)
@@ -203,12 +202,6 @@ class Decoder:
     def _add_frame(self, kind: Kind, topic: str, payload: bytes) -> None:
         from_json, from_msgpack = self._frame[kind]
         frame = from_json(payload) if payload[:1] == b"{" else from_msgpack(payload)
-        if isinstance(frame.id, str):
-            # a single sample that names its vehicle in the payload
-            if len(payload) > self._limits.max_sample_bytes:
-                raise _RefusedError(Drop.SIZE)
-            self._add_sample(kind, "", topic, payload)
-            return
         n = len(frame.id)
         callsigns_fit = frame.callsign is None or len(frame.callsign) == n
         if frame.v != FRAME_VERSION or not 0 < n <= self._limits.max_frame_rows or not callsigns_fit:

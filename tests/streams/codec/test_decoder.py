@@ -78,6 +78,14 @@ def test_a_name_in_the_payload_must_agree_with_the_topic():
     assert bench.reasons() == [Drop.ID] * 2
 
 
+def test_a_single_sample_has_its_vehicle_in_the_topic():
+    bench = Bench()
+    for values in ({"lat": 1, "lon": 1}, {"lat": [1], "lon": [1]}, {}):
+        bench.decoder.add("telemetry/adsb", json.dumps({"t": 1, "id": "a", **values}).encode())
+    assert bench.decoder.take() is None
+    assert bench.reasons() == [Drop.TYPE] * 3
+
+
 def test_the_gateway_and_the_callsign_of_a_sample():
     bench = Bench()
     for name, more in {"a": {"via": "g"}, "b": {}, "c": {"via": ""}, "d": {"via": "\n"}, "e": {"via": "h"}}.items():
