@@ -79,7 +79,7 @@ def test_a_column_has_one_value_per_id_and_nan_or_null_for_absent():
     "change",
     [
         {"lat": f8(1, 2, 3)}, {"lat": f8(1, 2) + b"\0"}, {"lat": f8(1)[:-1]}, {"lat": b""}, {"lat": f4(1)},
-        {"lat": [1.0]}, {"lat": [1.0, 2.0, 3.0]}, {"t": f8(1)[:4]}, {"t": [1.0]}, {"callsign": ["A"]},
+        {"lat": b"12"}, {"lat": [1.0]}, {"lat": [1.0, 2.0, 3.0]}, {"t": f8(1)[:4]}, {"t": [1.0]}, {"callsign": ["A"]},
         {"callsign": ["A", "B", "C"]}, {"via": ["g"]}, {"via": ["g", "g", "g"]}, {"v": 0}, {"v": 2}, {"id": []},
     ],
 )  # fmt: skip
@@ -129,6 +129,13 @@ def test_the_encoder_leaves_out_what_all_rows_lack_and_says_once_what_all_share(
         assert frame_of(encode_frame(Kind.ADSB, ["a", "b"], t, data, via=via)).get("via") == said
     for signs, said in (({"b": "B"}, [None, "B"]), ({"c": "C"}, None), ({}, None)):
         assert frame_of(encode_frame(Kind.ADSB, ["a", "b"], t, data, callsigns=signs)).get("callsign") == said
+
+
+def test_a_frame_of_one_row_says_its_gateway_and_one_with_too_few_columns_is_an_error():
+    data = np.ones((ADSB_FIELDS, 1))
+    assert frame_of(encode_frame(Kind.ADSB, ["a"], np.ones(1), data, via=["g"]))["via"] == "g"
+    with pytest.raises(ValueError, match="shorter"):
+        encode_frame(Kind.ADSB, ["a"], np.ones(1), data[:-1])
 
 
 def test_a_sample_has_a_name_only_when_it_is_given_one():
