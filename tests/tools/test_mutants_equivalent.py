@@ -36,6 +36,12 @@ def test_a_line_that_is_there_twice_needs_the_statement_around_it():
     assert len(judged('{before = "a.n = 0", after = "a.n = 1", within = "if b:"}')[1]) == 1
 
 
+def test_an_entry_without_the_text_after_leaves_out_all_mutants_of_one_line():
+    found, wrong = judged('{before = "b.n = 0"}')
+    assert ([after for _, after, _ in found], wrong) == (["pass", "b.n = 1"], [])
+    assert len(judged('{before = "a.n = 0"}')[1]) == 1
+
+
 def test_a_module_that_is_not_asked_about_is_not_looked_at():
     assert reasons(HEAD + '{before = "x", after = "y"}]', {}) == ({}, [])
 
@@ -44,5 +50,4 @@ def test_every_entry_of_the_list_names_one_mutant_of_the_source():
     modules = {module for room in ROOMS.values() for module in room.modules}
     found, wrong = reasons(LIST.read_text(), {module: mutants((ROOT / module).read_text()) for module in modules})
     assert wrong == []
-    entries = LIST.read_text().count("before =")
-    assert len(found) == entries
+    assert found

@@ -1,8 +1,8 @@
 """Mutants that no test can notice, because nothing that anyone sees depends on the change: equivalent.toml.
 
 Each is named by its file, the text before and after, and where these are not enough by the head of a statement around
-it. An entry that fits no mutant (the source has changed) or several of them is an error, so that the list says what it
-leaves out and no more.
+it. Without the text after, all mutants of that line are meant. An entry that fits no mutant (the source has changed) or
+mutants of several places is an error, so that the list says what it leaves out and no more.
 """
 
 from __future__ import annotations
@@ -26,14 +26,15 @@ def reasons(text: str, modules: Mapping[str, Iterable[Mutant]]) -> tuple[dict[tu
             continue
         for entry in group["mutants"]:
             fitting = [mutant for mutant in modules[group["file"]] if _fits(entry, mutant)]
-            if len(fitting) != 1 or entry.keys() - KEYS:
-                what = f"fits {len(fitting)} mutants; say `under`" if fitting else "fits no mutant"
+            places = {(mutant.line, mutant.before) for mutant in fitting} if "after" not in entry else fitting
+            if len(places) != 1 or entry.keys() - KEYS:
+                what = f"fits {len(places)} mutants; say `under`" if fitting else "fits no mutant"
                 wrong.append(f"{group['file']}: {entry}: {what}")
-            else:
-                found[group["file"], fitting[0]] = " ".join(group["reason"].split())
+            for mutant in fitting if len(places) == 1 else ():
+                found[group["file"], mutant] = " ".join(group["reason"].split())
     return found, wrong
 
 
 def _fits(entry: Mapping[str, str], mutant: Mutant) -> bool:
-    same = (mutant.before, mutant.after) == (entry["before"], entry["after"])
+    same = mutant.before == entry["before"] and mutant.after == entry.get("after", mutant.after)
     return same and ("under" not in entry or entry["under"] in mutant.under)

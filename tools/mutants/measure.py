@@ -24,7 +24,7 @@ from tools.rooms import ROOT
 
 IMPORTED, PREPARED = "", "prepared"
 # A trial may take this many times as long as its tests usually do.
-PATIENCE, PATIENCE_LEAST_S = 4.0, 20.0
+PATIENCE, PATIENCE_LEAST_S = 4.0, 10.0
 # Characters of what failing tests say.
 TAIL = 3000
 

@@ -17,7 +17,7 @@ ROOMS = {
     "debounce": Room(("detectors/alarms/debounce.py",), ("detectors/alarms",)),
     "cpa": Room(
         ("detectors/kernels/approach.py",),
-        ("detectors/kernels/test_approach.py", "detectors/kernels/test_pairs.py"),
+        ("detectors/kernels/test_approach.py",),
     ),
     "residual": Room(("detectors/gps_imu/fix.py",), ("detectors/gps_imu/test_fix.py",)),
     "metrics": Room(
@@ -31,6 +31,7 @@ ROOMS = {
             "evaluation/conflicts/team.py",
         ),
         (
+            "evaluation/conflicts/test_parts.py",
             "evaluation/conflicts/test_metrics.py",
             "evaluation/conflicts/test_edges.py",
             "evaluation/conflicts/test_episode.py",
@@ -55,13 +56,13 @@ ROOMS = {
             "detectors/engine/test_senders_table.py",
             "detectors/engine/test_eventtime_held.py",
             "detectors/engine/test_eventtime.py",
-            "detectors/clock",
         ),
     ),
     "journal": Room(
         ("daemon/outputs/journal.py", "daemon/outputs/journal_file.py", "daemon/outputs/journal_past.py"),
         (
             "daemon/outputs/test_journal_past.py",
+            "daemon/outputs/test_journal_log.py",
             "daemon/outputs/test_journal_limits.py",
             "daemon/outputs/test_journal.py",
             "daemon/outputs/test_journal_disk.py",
