@@ -7,38 +7,10 @@ import pytest
 
 from watchkeeper.config.schema import Time
 from watchkeeper.detectors.engine import eventtime
-from watchkeeper.detectors.engine.eventtime import ACCEPT, HELD, EventClock, HeldSample, Verdict
+from watchkeeper.detectors.engine.eventtime import ACCEPT, HELD, EventClock, HeldSample
 from watchkeeper.streams.messages import Drop, Kind
 
-TIME = Time(tick_s=1.0, lateness_s=1.0, max_jump_s=30.0, jump_confirm_s=3.0)
-T = 1000.0
-
-
-class Run:
-    """Feeds (name, time) one by one to a clock and keeps what happened."""
-
-    def __init__(self, time: Time = TIME) -> None:
-        self.clock = EventClock(time, 16)
-        self.drops: list[tuple[Kind, str]] = []
-        self.released: list[float] = []
-        self.codes: list[int] = []
-        self.resets = 0
-
-    def feed(self, *samples: tuple[str, float]) -> Verdict:
-        for name, t in samples:
-            verdict = self.clock.admit(
-                np.array([t]), [name], np.zeros(1, np.int32), np.full(1, -1, np.int32),
-                lambda _, at, name=name: HeldSample(Kind.GPS, name, "", at, np.zeros(1)),
-                lambda kind, why: self.drops.append((kind, why)),
-            )  # fmt: skip
-            self.codes += verdict.codes.tolist()
-            self.released += [held.t for _, held in verdict.released]
-            self.resets += len(verdict.resets)
-        return verdict
-
-
-def together(names: str, seconds: int, start_t: float = T) -> list[tuple[str, float]]:
-    return [(name, start_t + k) for k in range(seconds) for name in names]
+from sender_records import TIME, Run, T, together
 
 
 @pytest.mark.parametrize(
