@@ -18,6 +18,7 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Mapping
+from itertools import groupby
 
 from hypothesis import Phase, settings
 
@@ -63,20 +64,23 @@ def main() -> int:
 
 def _scores(tasks: list[Task], left_out: Mapping[str, int], workers: int, least: float) -> bool:
     """Try them and print the table; whether a room's score is too low."""
-    count, noticed = Counter[str](), Counter[str]()
-    for task, found in tried(tasks, workers):
-        count[task.room] += 1
-        if found == SURVIVED:
-            print(f"  {task.module}:{task.mutant}", flush=True)
-        else:
-            noticed[task.room] += 1
-        if count.total() % PROGRESS == 0:
-            not_noticed = count.total() - noticed.total()
-            print(f"{count.total()} of {len(tasks)} tried, {not_noticed} not noticed", file=sys.stderr, flush=True)
-    rows = [(room, count[room], noticed[room], left_out[room]) for room in count]
+    rows = []
+    done = not_noticed = 0
+    for room, of_room in groupby(tasks, key=lambda task: task.room):
+        count = seen = 0
+        for task, found in tried(list(of_room), workers):
+            count, done = count + 1, done + 1
+            seen += found != SURVIVED
+            not_noticed += found == SURVIVED
+            if found == SURVIVED:
+                print(f"  {task.module}:{task.mutant}", flush=True)
+            if done % PROGRESS == 0:
+                print(f"{done} of {len(tasks)} tried, {not_noticed} not noticed", file=sys.stderr, flush=True)
+        rows.append((room, count, seen, left_out[room]))
+        print(f"{room}: {seen} of {count} noticed", flush=True)
     print(f"\n{'room':<12}{'mutants':>8}{'noticed':>9}{'score':>7}{'left out':>10}")
-    for room, n, seen, out in (*rows, ("all", count.total(), noticed.total(), sum(left_out.values()))):
-        print(f"{room:<12}{n:>8}{seen:>9}{seen / n:>7.2f}{out:>10}")
+    for room, n, seen, out in (*rows, ("all", done, done - not_noticed, sum(left_out.values()))):
+        print(f"{room:<12}{n:>8}{seen:>9}{seen / max(1, n):>7.2f}{out:>10}")
     return any(seen < least * n for _, n, seen, _ in rows)
 
 

@@ -9,7 +9,6 @@ only (imported.py).
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import groupby
 
 from tools.mutants.imported import import_and_run
 from tools.mutants.loaded import in_forks
@@ -20,14 +19,13 @@ from tools.mutants.task import Task
 
 
 def tried(tasks: Sequence[Task], workers: int) -> Iterator[tuple[Task, str]]:
-    """Try them: each with SURVIVED, KILLED or STUCK. RuntimeError: a room's tests fail anyway."""
-    for room, found in groupby(tasks, key=lambda task: task.room):
-        of_room = list(found)
-        for number, outcome in _tried(ROOMS[room], of_room, workers):
-            yield of_room[number], outcome
+    """Try mutants of one room: each with SURVIVED, KILLED or STUCK. RuntimeError: the room's tests fail anyway."""
+    if tasks:
+        for number, outcome in _tried(ROOMS[tasks[0].room], tasks, workers):
+            yield tasks[number], outcome
 
 
-def _tried(room: Room, tasks: list[Task], workers: int) -> Iterator[tuple[int, str]]:
+def _tried(room: Room, tasks: Sequence[Task], workers: int) -> Iterator[tuple[int, str]]:
     base = measured(room)
     everything = set(base.seconds)
     loaded = {}
