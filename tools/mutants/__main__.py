@@ -90,7 +90,7 @@ def _arguments() -> argparse.Namespace:
         epilog='example: make mutants ARGS="--each 0 debounce"',
     )  # fmt: skip
     parser.add_argument("rooms", nargs="*", metavar="ROOM", help=f"of {', '.join(ROOMS)} (all)")
-    parser.add_argument("--each", type=int, default=60, help="mutants of each module, chosen at random; 0: all (60)")
+    parser.add_argument("--each", type=int, default=60, help="mutants of each module, a sample; 0: all (60)")
     parser.add_argument("--seed", type=int, default=0, help="of that choice (0)")
     parser.add_argument("--least", type=float, default=0.9, help="share that must be noticed in each room (0.9)")
     parser.add_argument("--workers", type=int, default=os.cpu_count(), help="processes")

@@ -54,6 +54,7 @@ ROOMS = {
             "detectors/engine/test_senders_strays.py",
             "detectors/engine/test_senders_line.py",
             "detectors/engine/test_senders_table.py",
+            "detectors/engine/test_eventtime_resume.py",
             "detectors/engine/test_eventtime_alone.py",
             "detectors/engine/test_eventtime_held.py",
             "detectors/engine/test_eventtime.py",

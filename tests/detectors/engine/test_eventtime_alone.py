@@ -62,6 +62,11 @@ def test_where_reports_are_rare_it_takes_three_of_them():
         assert len(run.released) == released
 
 
+def test_one_of_two_at_another_pace_needs_as_many_samples():
+    for samples, released in ((29, 0), (30, 30)):
+        assert len(alone(samples, AHEAD, 5.0, fleet=together("bc", 20)).released) == released
+
+
 def test_two_of_four_that_go_on_together_are_believed_after_ten_seconds():
     for seconds, believed in ((10, False), (11, True)):
         run = Run()
