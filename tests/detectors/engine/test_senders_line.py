@@ -257,7 +257,13 @@ def test_the_fleets_lead_is_the_median_and_of_two_that_of_the_older(leads, middl
 @pytest.mark.parametrize(
     ("vias", "middle", "vote"),
     # five, of which three may be behind one gateway; three voters are needed for gateways to vote
-    [((1, 1, 1, 0, 0), 0.4, True), ((1, 1, 1, 2, 2), 0.3, False), ((1, 1, 1, 2, 3), 0.4, True), ((0,) * 5, 0.3, True)],
+    [
+        ((1, 1, 1, 0, 0), 0.4, True),
+        ((1, 1, 1, 1, 0), 0.3, False),
+        ((1, 1, 1, 2, 2), 0.3, False),
+        ((1, 1, 1, 2, 3), 0.4, True),
+        ((0,) * 5, 0.3, True),
+    ],
 )
 def test_vehicles_behind_one_gateway_have_one_vote(vias, middle, vote):
     senders, fleet = fleet_of(0.1, 0.2, 0.3, 0.4, 0.45), now()
@@ -279,6 +285,12 @@ def test_how_far_ahead_a_sample_may_be(every_s, n, lead_s, usual_s, reach):
     senders, fleet = fleet_of(*[lead_s] * n, interval_s=every_s), now()
     review(senders, n, fleet, RULES)
     assert values(fleet, "usual_s", "reach_s", "every_s") == [usual_s, reach, every_s]
+
+
+def test_where_no_interval_is_known_the_next_report_may_be_a_second_away():
+    senders, fleet = fleet_of(0.0, 0.0, interval_s=0.0), now()
+    review(senders, 2, fleet, RULES._replace(tolerance_s=0.25))
+    assert fleet["reach_s"] == 1.25
 
 
 @pytest.mark.parametrize(
@@ -317,6 +329,22 @@ def test_time_goes_back_to_the_majority_if_only_a_few_are_ahead(leads, changed, 
         assert values(fleet, "leader", "leader_voter", "leader_t", "lead_s") == [0, 0, -math.inf, 0.0]
         assert values(senders[0], "lead_s", "lag_s", "heard_t") == [0.0, 0.0, T - 4.0]
         assert fleet["off"] == len(few)
+
+
+@pytest.mark.parametrize(
+    ("leads", "last", "back"),
+    # behind as a habit and lately; or lately only; or only half of them lately
+    [((-4.0, -4.0, -4.0, 0.0), (-4.0, -4.0, -4.0, 0.0), True), ((0.0,) * 4, (-4.0, -4.0, -4.0, 0.0), False),
+     ((-4.0, -4.0, -4.0, 0.0), (-4.0, -4.0, 0.0, 0.0), False)],
+)  # fmt: skip
+def test_the_majority_must_be_behind_as_a_habit_and_lately(leads, last, back):
+    senders = fleet_of(*leads, odd=True)
+    senders["last_lead_s"] = last
+    fleet = now(leader=1, leader_voter=1, leader_t=T + 9.0)
+    review(senders, 4, fleet, RULES)
+    assert (fleet["leader"] == 0) == back
+    # what was odd by the time that is taken back is odd no more
+    assert senders["odd"].tolist() == [not back] * 4
 
 
 def test_who_is_silent_or_unsteady_has_no_vote():

@@ -93,6 +93,12 @@ def test_the_first_odd_sample_of_a_moment_is_kept_and_a_later_one_takes_its_plac
     assert (bool(calm["odd_ahead"]), float(calm["odd_s"]), float(calm["odd_t"])) == (False, 0.0, T + 1.0)
 
 
+def test_a_stray_that_is_a_leap_is_news_and_nothing_more_is_learned_of_it():
+    sender = made(Sender, odd=True, odd_ahead=True, odd_t=T - 4.0, last_t=T - 1.0)
+    assert stray(sender, 9.0, now(), RULES)
+    assert (bool(sender["unsteady"]), float(sender["strays"]), float(sender["last_t"])) == (True, 1.0, T - 1.0)
+
+
 def test_samples_that_are_not_taken_are_counted_from_the_first():
     sender, fleet = made(Sender), now(active=2)
     for k in range(3):
