@@ -162,12 +162,13 @@ def test_what_we_may_not_read_stays_where_it_is(tmp_path, caplog, monkeypatch):
     assert journal.troubles == {}
 
 
-def test_what_can_be_neither_read_nor_renamed_is_trouble(tmp_path, monkeypatch):
+def test_what_can_be_neither_read_nor_renamed_is_trouble(tmp_path, caplog, monkeypatch):
     (tmp_path / "journal.jsonl").mkdir()
     monkeypatch.setattr(Path, "rename", failing(errno.EROFS, "Read-only file system"))
     journal = open_journal(tmp_path)
     assert journal.troubles == {"not written": "Is a directory"}
     assert (journal.errors, journal.size_bytes) == (1, 0)
+    assert said(caplog) == [("journal not written", {"what": "not written", "error": "Is a directory"})]
 
 
 def test_a_file_that_cannot_be_opened_for_writing_is_trouble(tmp_path, monkeypatch):

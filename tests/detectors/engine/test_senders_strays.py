@@ -27,7 +27,8 @@ def test_untaken_is_longer_than_three_and_a_half_seconds(n, sent_t, is_so):
 
 
 @pytest.mark.parametrize(
-    ("every_s", "active", "expected_s"), [(2.0, 4, 2.0), (0.0, 4, 5.0), (3.0, 0, 12.0), (3.0, 1, 12.0), (3.0, 2, 6.0)]
+    ("every_s", "active", "expected_s"),
+    [(2.0, 4, 2.0), (0.5, 4, 0.5), (0.0, 4, 5.0), (3.0, 0, 12.0), (3.0, 1, 12.0), (3.0, 2, 6.0)],
 )
 def test_a_fleets_time_may_be_behind_by_four_of_its_reports(every_s, active, expected_s):
     assert stale_s(now(every_s=every_s, active=active)) == expected_s
