@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from watchkeeper.detectors.kernels.windows import WindowRule, match_series
 from watchkeeper.evaluation.conflicts.command import HallucinationDetector
 from watchkeeper.evaluation.conflicts.distances import Apart, Minima, separations
 from watchkeeper.evaluation.conflicts.episode import EpisodeError, from_trajectory
-from watchkeeper.evaluation.conflicts.metrics import safety
+from watchkeeper.evaluation.conflicts.metrics import resolution, safety
 from watchkeeper.evaluation.conflicts.reward import DOCUMENTED, Coefficients, reward_parts
 from watchkeeper.evaluation.conflicts.series import Series, series_of
 from watchkeeper.evaluation.conflicts.team import Shaping, team_part
@@ -73,10 +74,10 @@ def test_agents_on_opposite_sides_of_the_earth_are_half_its_circumference_apart(
 
 
 def test_the_pair_that_comes_nearest_and_the_first_that_acts_are_named():
-    # A2 and A3 meet head on; A1 is far away. A2 and A3 both turn away, A2 is the first of them
+    # A2 and A3 meet head on, 3 NM aside; A1 is far away. A2 and A3 both turn away, A2 is the first of them
     steps = 4
     trajectory = {
-        "positions": [{"A1": along(0, 100), "A2": along(k), "A3": along(20 - k)} for k in range(steps)],
+        "positions": [{"A1": along(0, 100), "A2": along(k), "A3": along(20 - k, 3)} for k in range(steps)],
         "agents": {
             name: {"headings": [heading] * steps, "speeds": [360.0] * steps}
             for name, heading in (("A1", 0.0), ("A2", 90.0), ("A3", 270.0))
@@ -86,7 +87,7 @@ def test_the_pair_that_comes_nearest_and_the_first_that_acts_are_named():
     s = seen(trajectory)
     assert s.pair.tolist() == [[1, 2]] * steps
     assert s.cause.tolist() == [[1, 2]] * steps
-    assert s.dcpa_nm == pytest.approx([0.0] * steps, abs=1e-3)
+    assert s.dcpa_nm == pytest.approx([3.0 * NM] * steps, abs=0.03)
 
 
 @pytest.mark.parametrize("at", [0, 1, 2])
@@ -95,8 +96,8 @@ def test_an_escape_is_seen_one_step_later_up_to_the_last_step(at):
     steps = 4
     north = [90.0 if k <= at else 0.0 for k in range(steps)]
     trajectory = {
-        # A1 appears only then
-        "positions": [{"A2": along(20 - k), **({"A1": along(k)} if k >= at else {})} for k in range(steps)],
+        # A1 is there at the first step, and again only then
+        "positions": [{**({"A1": along(k)} if k == 0 or k >= at else {}), "A2": along(20 - k)} for k in range(steps)],
         "agents": {
             "A1": {"headings": north, "speeds": [360.0] * steps},
             "A2": {"headings": [270.0] * steps, "speeds": [360.0] * steps},
@@ -131,6 +132,18 @@ def test_exactly_the_minimum_is_separated():
     e, s = from_trajectory(trajectory, 10.0), seen(trajectory)
     for minimum_nm, penalty in ((float(s.nearest_nm[0, 0]), 0.0), (5.0, -25.0)):
         assert reward_parts(e, s, minimum_nm, "least")["violate_entry"].tolist() == [[penalty] * 2]
+
+
+def test_a_conflict_to_the_end_of_a_short_episode_is_judged_on_all_of_it():
+    trajectory = {"positions": [{"A1": along(0), "A2": along(9)}] * 4}
+    s = replace(seen(trajectory), level_nm=np.array([3.0, 9.0, 9.0, 9.0]))
+    on = np.ones(4, bool)
+    m = match_series(on, on, WindowRule())
+    assert m.truth == [(0, 4)]
+    found = resolution(from_trajectory(trajectory, 10.0), s, m, 5.0, 100.0)
+    assert found["resolution_fail_rate"] == 1.0
+    # the last two steps alone were separated
+    assert resolution(from_trajectory(trajectory, 10.0), s, m, 5.0, 20.0)["resolution_fail_rate"] == 0.0
 
 
 def test_a_collision_is_nearer_than_its_limit():
