@@ -255,6 +255,14 @@ def test_only_those_that_collect_are_of_the_team():
     assert team([[6, 6, 50], [9, 9, 99]], [[0] * 3] * 2, [[0] * 3] * 2) == [[0.0] * 3] * 2
 
 
+def test_one_without_anybody_near_adds_nothing_to_the_potential():
+    s = seen({"positions": [{"A1": along(0), "A2": along(3), "A3": along(9)}]})
+    made = replace(s, nearest_nm=np.array([[6.0, 6.0, math.inf]]), violations=np.zeros((1, 3), np.int64))
+    # half of the potential is left of it after a step
+    found = team_part(made, np.ones((1, 3), bool), 5.0, "sum", SHAPING._replace(gamma=0.5))
+    assert found.tolist() == [[-6.0] * 3]
+
+
 def test_the_documented_shaping():
     assert DOCUMENTED.team == (0.6, 0.99, 0.05, 0.05)
 
