@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import logging
 import os
+import time
 from pathlib import Path
 from typing import Any
 
@@ -194,9 +195,14 @@ def test_a_start_on_a_full_disk_notes_no_event_that_was_never_written(tmp_path, 
 def test_what_is_appended_after_a_restart_is_synced_and_confirmations_never_are(tmp_path, monkeypatch):
     open_journal(tmp_path).append([event("a", RAISED, 1.0)])
     synced: list[int] = []
+
+    def slow(handle: int) -> None:
+        time.sleep(0.05)  # a disk takes its time, and closing waits for it
+        synced.append(handle)
+
     journal = open_journal(tmp_path, fsync=True)
-    monkeypatch.setattr(os, "fdatasync", synced.append)
-    monkeypatch.setattr(os, "fsync", synced.append)
+    monkeypatch.setattr(os, "fdatasync", slow)
+    monkeypatch.setattr(os, "fsync", slow)
     (tmp_path / "journal.sent").unlink()
     journal.confirm(1)
     assert (tmp_path / "journal.sent").exists()

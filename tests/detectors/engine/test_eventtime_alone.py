@@ -7,7 +7,7 @@ import pytest
 
 from watchkeeper.config.schema import Time
 from watchkeeper.detectors.engine.eventtime import ACCEPT, HeldSample
-from watchkeeper.streams.messages import Kind
+from watchkeeper.streams.messages import Drop, Kind
 
 from sender_records import TIME, Run, T, together
 
@@ -83,6 +83,13 @@ def test_a_sample_among_others_that_are_as_far_is_enough_for_most():
     assert run.released == [T + AHEAD, T + AHEAD + 1.0]
     run.feed(("c", T + 20.0))
     assert run.codes[-1] != ACCEPT
+
+
+def test_when_most_have_jumped_what_another_held_elsewhere_is_given_up():
+    run = Run()
+    run.feed(*together("abc", 20), ("c", T + 900.0), ("a", T + AHEAD), ("b", T + AHEAD))
+    assert (run.released, run.clock.held) == ([T + AHEAD] * 2, [])
+    assert run.drops == [(Kind.GPS, Drop.TIME_JUMP)]
 
 
 def test_gateways_whose_numbers_are_given_away_are_forgotten():

@@ -93,12 +93,21 @@ def test_a_known_offset_is_taken_off_and_that_is_said():
         run.feed(*((name, T + k) for name in "abc"))
         verdict = run.feed(("d", T + k + 100.0))
     assert (verdict.shifted, verdict.codes.tolist()) == (True, [ACCEPT])
+    assert not run.feed(("a", T + 40.0)).shifted
     own_t = run.clock.own_t(np.array([T, T]), ["a", "d"], np.array([1, 0], np.int32))
     assert own_t.tolist() == pytest.approx([T - 100.0, T], abs=0.5)
     first = run.clock.noted_t
     assert [note.name for note in run.clock.take_notes(0, first)] == ["d"]
     assert run.clock.noted_t > first
     assert run.clock.gauges()["off"] == 1.0
+
+
+@pytest.mark.parametrize(("t", "is_open"), [(T - 1.5, False), (T - 1.25, True), (T, True)])
+def test_a_tick_is_open_until_time_is_past_its_end_and_the_lateness(t, is_open):
+    # ticks of half a second
+    run = Run(Time(tick_s=0.5, lateness_s=1.0, max_jump_s=30.0, jump_confirm_s=3.0))
+    run.feed(("a", T))
+    assert run.clock._is_open(t) is is_open
 
 
 def test_time_is_at_least_what_is_reached():

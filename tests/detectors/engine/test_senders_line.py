@@ -214,6 +214,12 @@ def test_the_first_sample_on_the_line_and_the_next():
     assert values(fleet, "active", "heard_n") == [3, 7]
 
 
+def test_one_that_begins_again_has_no_lag_from_before():
+    sender = made(Sender, lag_s=5.0, heard_t=T)
+    on_line(sender, T, -0.25, -1, now())
+    assert sender["lag_s"] == 0.25
+
+
 def test_before_any_time_there_is_no_lead():
     sender = made(Sender, since_n=4)
     on_line(sender, T, 99.0, -1, now(t=-np.inf))
