@@ -247,7 +247,8 @@ def fleet_of(*leads: float, **each: Any) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("leads", "middle"), [((0.1, 0.2, 0.4), 0.2), ((0.1, 0.2, 0.3, 0.4), 0.3), ((0.3,), 0.3), ((0.4, 0.1), 0.4)]
+    ("leads", "middle"),
+    [((0.1, 0.2, 0.4), 0.2), ((0.4, 0.1, 0.2), 0.2), ((0.1, 0.2, 0.3, 0.4), 0.3), ((0.3,), 0.3), ((0.4, 0.1), 0.4)],
 )
 def test_the_fleets_lead_is_the_median_and_of_two_that_of_the_older(leads, middle):
     senders, fleet = fleet_of(*leads), now()
@@ -291,6 +292,13 @@ def test_how_far_ahead_a_sample_may_be(every_s, n, lead_s, usual_s, reach):
     senders, fleet = fleet_of(*[lead_s] * n, interval_s=every_s), now()
     review(senders, n, fleet, RULES)
     assert values(fleet, "usual_s", "reach_s", "every_s") == [usual_s, reach, every_s]
+
+
+def test_the_fleets_interval_is_the_median_in_whatever_order_senders_came():
+    senders, fleet = fleet_of(0.0, 0.0, 0.0), now()
+    senders["interval_s"] = [3.0, 1.0, 2.0]
+    review(senders, 3, fleet, RULES)
+    assert fleet["every_s"] == 2.0
 
 
 def test_where_no_interval_is_known_the_next_report_may_be_a_second_away():
