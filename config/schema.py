@@ -293,6 +293,15 @@ class Http(Section, frozen=True):
             form="a host name without port",
         ),
     ] = ""
+    public_url: Annotated[
+        str,
+        text(
+            "the page's address for others, in the links of messages; empty: made of public_name, or of host and port. "
+            "A name with dots must be public_name as well",
+            pattern=r"^(https?://[^\s?#]+)?$",
+            form="http://HOST[:PORT][/PATH] or https://HOST[:PORT][/PATH]",
+        ),
+    ] = ""
     require_token: Annotated[
         bool, text("on this machine too; without it whoever is on this machine may look and operate")
     ] = False

@@ -60,6 +60,7 @@ from watchkeeper.daemon.outputs.fence import fenced
 from watchkeeper.daemon.outputs.journal import Journal
 from watchkeeper.daemon.outputs.journal_past import Past
 from watchkeeper.daemon.outputs.journal_sink import JournalSink
+from watchkeeper.daemon.outputs.link import alarm_link, page_address
 from watchkeeper.daemon.outputs.mqtt import deliver_dead_letters
 from watchkeeper.daemon.outputs.readback.echo import Echo, Showing
 from watchkeeper.daemon.outputs.router import AlarmRouter
@@ -219,8 +220,15 @@ class App:
             on_latency=self.metrics.latency.observe,
             posted=self.echo.posted,
             shows=self.echo.shows,
+            link=self._link,
+            shelved=lambda event: self.live.shelf_of(event) is not None,
         )
         return context if first is None else replace(context, confirm=first.confirm)
+
+    def _link(self, event: AlarmEvent) -> str:
+        # the port that was asked for may be "any": the server knows which one it became
+        port = self.http.port if self.http is not None else 0
+        return alarm_link(page_address(self.config.http, port), event)
 
     # -- start ----------------------------------------------------------------------------------------------
 

@@ -1,9 +1,10 @@
 """Every active alarm as an alert in Prometheus' Alertmanager, which groups, routes, silences and pages.
 
-    POST <url>/api/v2/alerts   [{"labels", "annotations", "startsAt", "endsAt"}, …]
+    POST <url>/api/v2/alerts   [{"labels", "annotations", "startsAt", "endsAt", "generatorURL"}, …]
 
     labels       alertname Watchkeeper, kind, severity, subject, watchkeeper (our client id)
-    annotations  summary, alarm_id, score, and the evidence as JSON
+    annotations  summary, alarm_id, score, the evidence as JSON, and link
+    generatorURL the same link: the alarm on the live page, if there is one
     endsAt       active: expire_s from now, moved on every resend_s; over: now
 
 An alert is its labels: alarms of one kind about one subject are one alert that comes and goes, so a silence holds for
@@ -16,7 +17,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
@@ -48,13 +49,20 @@ class AlertmanagerSink:
 
     name = "alertmanager"
 
-    def __init__(self, settings: Alertmanager, instance: str, active: Iterable[AlarmEvent] = ()) -> None:
+    def __init__(
+        self,
+        settings: Alertmanager,
+        instance: str,
+        active: Iterable[AlarmEvent] = (),
+        link: Callable[[AlarmEvent], str] = lambda _event: "",
+    ) -> None:
         self.delivered = 0
         self.failures = 0
         self.refused = 0
         self.dropped = 0
         self._settings = settings
         self._instance = instance
+        self._link = link
         self._active: dict[str, AlarmEvent] = {event.id: event for event in active}
         # changes that Alertmanager has not been told, the latest of each alert: the event, and is it over?
         self._news: dict[Key, tuple[AlarmEvent, bool]] = {}
@@ -155,7 +163,11 @@ class AlertmanagerSink:
         }
         if event.diagnosis:
             annotations["diagnosis"] = msgspec.json.encode(event.diagnosis).decode()
+        source = {}
+        if link := self._link(event):
+            annotations["link"] = source["generatorURL"] = link
         return {
+            **source,
             "labels": {
                 "alertname": "Watchkeeper", "kind": kind, "subject": subject, "severity": severity,
                 "watchkeeper": self._instance,
@@ -179,7 +191,7 @@ def _rfc3339(t: float) -> str:
 
 def make(settings: Alertmanager, context: Context) -> AlertmanagerSink:
     """An Alertmanager that is told at once what the journal says is active."""
-    return AlertmanagerSink(settings, context.client_id, context.past.active)
+    return AlertmanagerSink(settings, context.client_id, context.past.active, context.link)
 
 
 def _asked(config: Config) -> list[Alertmanager]:

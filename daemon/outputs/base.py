@@ -129,6 +129,10 @@ class Context:
     """For the confirming sink: seconds from the arrival of a message to the confirmation of the event it caused."""
     posted: Callable[[str, bytes, asyncio.Future[bool]], None] = lambda _topic, _payload, _done: None
     """For the sink that publishes alarms: this is retained from now on, and must be heard back; see readback/."""
+    link: Callable[[AlarmEvent], str] = lambda _event: ""
+    """The alarm of an event on the live page, as a web address; empty when there is no page."""
+    shelved: Callable[[AlarmEvent], bool] = lambda _event: False
+    """Whether somebody has shelved this alarm: it is hidden and muted until a time."""
     shows: Callable[[str, str], bool] = lambda _topic, _alarm_id: False
     """For the same sink: whether the broker shows this alarm on this topic from an earlier run; see readback/."""
 

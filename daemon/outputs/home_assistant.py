@@ -4,7 +4,8 @@
     <prefix>/binary_sensor/<node>/<kind>/config   is any?
     <prefix>/sensor/<node>/vehicles/config        vehicles in the fleet table
     <output>/summary                              what they all show, retained: {"vehicles", "alarms": {kind: n},
-                                                  "said": {kind: {"alarm": the sentence of its worst active alarm}}}
+                                                  "said": {kind: {"alarm": the sentence of its worst active alarm,
+                                                  "link": that alarm on the live page}}}
 
 Available is what <output>/status says, which has our last will. Off by default. When it is turned off, or the prefix
 changes, what an earlier run announced is removed again: home-assistant.json in the state directory remembers it, as a
@@ -195,9 +196,17 @@ class HomeAssistantSink:
         worst: dict[str, AlarmEvent] = {}
         for event in sorted(self._active.values(), key=lambda e: (SEVERITIES.index(e.severity), e.t_raised, e.id)):
             worst[event.kind] = event
-        sentences = {kind: {"alarm": said(worst[kind]) if kind in worst else ""} for kind in kinds()}
+        sentences = {kind: self._said(worst.get(kind)) for kind in kinds()}
         counts = {kind: active[kind] for kind in kinds()}
         return msgspec.json.encode({"vehicles": self._context.vehicles(), "alarms": counts, "said": sentences})
+
+    def _said(self, event: AlarmEvent | None) -> dict[str, str]:
+        """The attributes of a kind whose worst active alarm has this event."""
+        if event is None:
+            return {"alarm": "", "link": ""}
+        # at the moment when it was raised: attributes that change with every update fill a recorder's disk
+        raised = msgspec.structs.replace(event, t=event.t_raised)
+        return {"alarm": said(event), "link": self._context.link(raised)}
 
     async def _announce(self) -> None:
         transport, summary = self._context.transport, summary_topic(self._context.output)
