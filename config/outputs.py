@@ -10,6 +10,8 @@ from watchkeeper.config.section import Flag, Section, about, text
 _HTTP = r"^https?://[^\s]+$"
 # one or more levels of a topic
 _PREFIX = r"^[^+#\s]+$"
+_NAME = r"^[a-z0-9_-]{1,32}$"
+_NAME_FORM = "1 to 32 of a-z, 0-9, _ and -"
 
 
 class Webhook(Section, frozen=True, kw_only=True):
@@ -19,14 +21,25 @@ class Webhook(Section, frozen=True, kw_only=True):
         str,
         text(
             "in metrics, logs and the state directory; each webhook has its own",
-            pattern=r"^[a-z0-9_-]{1,32}$",
-            form="1 to 32 of a-z, 0-9, _ and -",
+            pattern=_NAME,
+            form=_NAME_FORM,
         ),
     ]
     url: Annotated[str, text("where to", pattern=_HTTP, form="http://HOST/PATH or https://HOST/PATH")]
     states: Annotated[
         tuple[Literal["raised", "updated", "cleared"], ...], text("which events; updates come every alarms.update_s")
     ] = ("raised", "cleared")
+    form: Annotated[
+        Literal["event", "cloudevents", "cloudevents-binary"],
+        text(
+            "event: the bytes that MQTT has; cloudevents: the same in an envelope of CloudEvents 1.0; "
+            "cloudevents-binary: the envelope in headers"
+        ),
+    ] = "event"
+    signature: Annotated[
+        Literal["watchkeeper", "standard"],
+        text("how a key signs; standard: as Standard Webhooks does, with a key of the form whsec_…"),
+    ] = "watchkeeper"
     secret_file: Annotated[str, text("file with the key that signs each request; empty: see secret_env")] = ""
     secret_env: Annotated[str, text("environment variable with that key; both empty: requests are not signed")] = ""
     timeout_s: Annotated[float, about("s", "an answer that takes longer counts as none", ge=0.1, le=120)] = 10.0
@@ -40,6 +53,8 @@ class Webhook(Section, frozen=True, kw_only=True):
         """Two keys, or none to sign with."""
         if self.secret_file and self.secret_env:
             yield "secret_env", "the key is either in secret_file or in secret_env"
+        if self.signature == "standard" and not (self.secret_file or self.secret_env):
+            yield "signature", "there is no key to sign with: secret_file or secret_env is missing"
 
 
 class Alertmanager(Section, frozen=True):

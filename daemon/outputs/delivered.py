@@ -14,7 +14,7 @@ import logging
 import os
 import re
 import threading
-from collections.abc import Iterable, KeysView
+from collections.abc import Iterable, KeysView, Sequence
 from io import BytesIO
 from pathlib import Path
 
@@ -33,12 +33,15 @@ from watchkeeper.daemon.state.checked import (
 )
 from watchkeeper.daemon.state.folder import StateFolder
 from watchkeeper.detectors.alarms.events import CLEARED, AlarmEvent, encode_event
+from watchkeeper.detectors.sentence import ended_as
 from watchkeeper.streams.foreign.decode import ForeignError
 
 log = logging.getLogger(__name__)
 
 # Lines beyond those that still matter before the file is written again.
 SPARE_LINES = 5_000
+# With a damaged list, this many ends are told again.
+UNSURE_ENDS = 100
 
 # What versions without checksums wrote.
 _LEGACY = re.compile(rb"^([+-][0-9a-f]{1,64}\n)*([+-][0-9a-f]*)?$")
@@ -104,6 +107,29 @@ class Delivered:
         """Nobody knows anything of this alarm any more; the next writing leaves it out."""
         with self._mutex:
             self.known.pop(alarm_id, None)
+
+    def missed(
+        self, active: Sequence[AlarmEvent], ended: Iterable[AlarmEvent], *, raises: bool, ends: bool
+    ) -> list[AlarmEvent]:
+        """After a restart, with what the journal knows: what the receiver has to be told, ends first.
+
+        `raises`: also active alarms that it does not know; `ends`: also of alarms that the journal has forgotten.
+        """
+        over = {event.id: event for event in ended}
+        self.learn(active)
+        missed = [over[alarm_id] for alarm_id in sorted(self.known.keys() & over.keys())]
+        if self.unsure:
+            # it may know them as active, and nothing says that it has heard their end
+            unsure = [e for e in over.values() if e.id not in self.known and e.id not in self.over]
+            missed += unsure[-UNSURE_ENDS:]
+        if raises:
+            missed += [event for event in active if event.id not in self.known]
+        for alarm_id in sorted(self.known.keys() - over.keys() - {event.id for event in active}):
+            if (event := self.known[alarm_id]) is None or not ends:
+                self.forget(alarm_id)
+            else:
+                missed.append(ended_as(event, "not_known"))
+        return missed
 
     def renew(self) -> None:
         """Write the file again: it may be gone."""

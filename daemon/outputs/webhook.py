@@ -1,9 +1,12 @@
 """Posts alarm events to a web address: in order, again and again until they are taken, without holding anybody up.
 
     POST <url>
-    Content-Type: application/json            the event, exactly the bytes that MQTT subscribers and the journal see
+    Content-Type: application/json            the event, exactly the bytes that MQTT subscribers and the journal see;
+                                              or in CloudEvents' form, see posting/cloud_events.py
+    Link: <address>; rel="alternate"          the alarm on the live page, if there is one
     Idempotency-Key: <id>-<state>-<t>         the same for every repetition of an event
-    Watchkeeper-Signature: t=<unix>,v1=<hex>  with a key: HMAC-SHA256 of "<unix>." and the body
+    Watchkeeper-Signature: t=<unix>,v1=<hex>  with a key: HMAC-SHA256 of "<unix>." and the body; or the three headers
+                                              of Standard Webhooks, see posting/signature.py
 
 Taken is 2xx. 408, 429, 5xx, a broken line or no answer in time: the same event again after a pause. Any other answer
 will not get better: the event is given up, counted and logged. One event is on the line at a time, so the order holds
@@ -17,10 +20,7 @@ while neither could be told are lost to it; the journal has them.
 from __future__ import annotations
 
 import asyncio
-import hashlib
-import hmac
 import logging
-import os
 import time
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -33,17 +33,16 @@ from watchkeeper.daemon.logs import kv
 from watchkeeper.daemon.outputs.base import Context, Declaration, settled
 from watchkeeper.daemon.outputs.delivered import Delivered
 from watchkeeper.daemon.outputs.outbox import Letter, Outbox
+from watchkeeper.daemon.outputs.posting.cloud_events import attributes, binary, structured
+from watchkeeper.daemon.outputs.posting.signature import signer
 from watchkeeper.daemon.state.folder import StateFolder
 from watchkeeper.detectors.alarms.events import CLEARED, RAISED, AlarmEvent, encode_event
-from watchkeeper.detectors.sentence import ended_as
 from watchkeeper.streams.mqtt.transport import Backoff
 
 log = logging.getLogger(__name__)
 
 AGAIN = (408, 429)
 SERVER_ERROR = 500
-# With a damaged list of what the receiver knows, this many ends are told again.
-UNSURE_ENDS = 100
 # A failure that lasts is one line in the log, and another each time this much has passed.
 REMIND_S = 300.0
 
@@ -57,14 +56,18 @@ class WebhookSink:
         state_dir: Path | None,
         now: Callable[[], float] = time.time,
         state: StateFolder | None = None,
+        link: Callable[[AlarmEvent], str] = lambda _event: "",
+        client_id: str = "watchkeeper",
     ) -> None:
         self.name = settings.name
         self.delivered = 0
         self.failures = 0
         self.refused = 0
         self._settings = settings
-        self._key = _key(settings)
+        self._sign = signer(settings)
         self._now = now
+        self._link = link
+        self._client_id = client_id
         self._known = Delivered(state_dir / f"webhook-{settings.name}.told" if state_dir else None, state)
         self._outbox = Outbox(settings.queue_events)
         self._arrived = asyncio.Event()
@@ -92,22 +95,8 @@ class WebhookSink:
 
     def catch_up(self, active: Sequence[AlarmEvent], ended: Iterable[AlarmEvent]) -> None:
         """After a restart, with what the journal knows: tell what the receiver has missed."""
-        over = {event.id: event for event in ended}
-        self._known.learn(active)
-        known = self._known.known
-        missed = [over[alarm_id] for alarm_id in sorted(known.keys() & over.keys())]
-        if self._known.unsure:
-            # it may know them as active, and nothing says that it has heard their end
-            unsure = [e for e in over.values() if e.id not in known and e.id not in self._known.over]
-            missed += unsure[-UNSURE_ENDS:]
-        if RAISED in self._settings.states:
-            missed += [event for event in active if event.id not in self._known]
-        # of these the journal knows nothing any more
-        for alarm_id in sorted(known.keys() - over.keys() - {event.id for event in active}):
-            if (event := known[alarm_id]) is None or CLEARED not in self._settings.states:
-                self._known.forget(alarm_id)
-            else:
-                missed.append(ended_as(event, "not_known"))
+        states = self._settings.states
+        missed = self._known.missed(active, ended, raises=RAISED in states, ends=CLEARED in states)
         for event in missed:
             self._outbox.put(Letter(event), self._known)
             self._arrived.set()
@@ -140,9 +129,8 @@ class WebhookSink:
 
     async def _post(self, session: aiohttp.ClientSession, event: AlarmEvent) -> bool:
         """True when this event is dealt with: taken, or refused for good."""
-        body = encode_event(event)
         try:
-            headers = self._headers(event, body)
+            headers, body = self._request(event)
             # a redirect would lose the body or the signature's meaning: the address must be right
             async with session.post(self._settings.url, data=body, headers=headers, allow_redirects=False) as answer:
                 status = answer.status
@@ -172,31 +160,22 @@ class WebhookSink:
             log.warning("webhook does not take events", extra=fields)
         return False
 
-    def _headers(self, event: AlarmEvent, body: bytes) -> dict[str, str]:
-        headers = {"Content-Type": "application/json", "Idempotency-Key": f"{event.id}-{event.state}-{event.t}"}
-        if self._key:
-            t = str(int(self._now()))
-            signed = hmac.new(self._key, t.encode() + b"." + body, hashlib.sha256).hexdigest()
-            headers["Watchkeeper-Signature"] = f"t={t},v1={signed}"
-        return headers
-
-
-def _key(settings: Webhook) -> bytes:
-    """The key to sign with, empty for none. OSError: it is named, but not there."""
-    if settings.secret_file:
-        key = Path(settings.secret_file).read_bytes().strip()
-    elif settings.secret_env:
-        key = os.environ.get(settings.secret_env, "").encode()
-    else:
-        return b""
-    if not key:
-        raise OSError(f"webhook {settings.name}: {settings.secret_file or settings.secret_env} holds no key")
-    return key
+    def _request(self, event: AlarmEvent) -> tuple[dict[str, str], bytes]:
+        """Headers and body; of a repetition the same, but for the time of the signature."""
+        message_id, body, link = f"{event.id}-{event.state}-{event.t}", encode_event(event), self._link(event)
+        headers = {"Content-Type": "application/json"}
+        if self._settings.form != "event":
+            envelope = attributes(event, message_id, self._client_id, link)
+            headers, body = (structured if self._settings.form == "cloudevents" else binary)(envelope, body)
+        headers["Idempotency-Key"] = message_id
+        if link:
+            headers["Link"] = f'<{link}>; rel="alternate"'
+        return headers | self._sign(message_id, int(self._now()), body), body
 
 
 def make(settings: Webhook, context: Context) -> WebhookSink:
-    """One webhook, which tells its receiver what it missed. OSError: the key to sign with is not there."""
-    sink = WebhookSink(settings, context.state_dir, state=context.state)
+    """One webhook, which tells its receiver what it missed. OSError: the key to sign with cannot be used."""
+    sink = WebhookSink(settings, context.state_dir, state=context.state, link=context.link, client_id=context.client_id)
     sink.catch_up(context.past.active, context.past.ended)
     return sink
 
