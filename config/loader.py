@@ -297,10 +297,14 @@ def _broken_rules(values: dict[str, Any], sources: dict[str, str], found: _Found
         limits = values["fleet.max_vehicles"], values["limits.max_gateways"]
         for value, message, allowed in clashes_between(values["topology.vehicles"], *limits):
             yield Problem(sources["topology.vehicles"], "topology.vehicles", _shown(value), message, allowed)
-    if not found.refused & {"webhooks"}:
-        names = [webhook["name"] for webhook in values["webhooks"] if isinstance(webhook.get("name"), str)]
-        if len(set(names)) < len(names):
-            yield problem("webhooks", "two webhooks have one name", "a name of its own for each")
+    if not found.refused & {"webhooks", "notify"}:
+        tables = [(key, item.get("name")) for key in ("webhooks", "notify") for item in values[key]]
+        names = [name for _, name in tables if isinstance(name, str)]
+        if twice := {name for name in names if names.count(name) > 1}:
+            key = next(key for key, name in reversed(tables) if name in twice)
+            # the names only: the tables have secrets in them
+            shown, message = ", ".join(sorted(twice)), "two receivers of alarms have one name"
+            yield Problem(sources[key], key, shown, message, "a name of its own for each")
     for network in values["http.trusted"]:
         try:
             ip_network(network, strict=False)

@@ -1,11 +1,13 @@
-"""Settings of the ways out besides MQTT: webhooks, Alertmanager, Home Assistant. All are off by default."""
+"""Settings of the ways out besides MQTT: webhooks, Alertmanager, Home Assistant, messages. All are off by default."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Annotated, Literal
 
-from watchkeeper.config.section import Flag, Section, about, text
+from msgspec import Meta
+
+from watchkeeper.config.section import Flag, Section, about, text, texts
 
 _HTTP = r"^https?://[^\s]+$"
 # one or more levels of a topic
@@ -55,6 +57,52 @@ class Webhook(Section, frozen=True, kw_only=True):
             yield "secret_env", "the key is either in secret_file or in secret_env"
         if self.signature == "standard" and not (self.secret_file or self.secret_env):
             yield "signature", "there is no key to sign with: secret_file or secret_env is missing"
+
+
+class Notify(Section, frozen=True, kw_only=True):
+    """Messages to people: phone, chat or e-mail, through Apprise (pip install "watchkeeper[notify]")."""
+
+    name: Annotated[
+        str,
+        text(
+            "in metrics, logs and the state directory; no other sink has it",
+            pattern=_NAME,
+            form=_NAME_FORM,
+        ),
+    ]
+    url: Annotated[
+        str, text("Apprise's address of the service, such as ntfy://TOPIC; better in url_file or url_env", secret=True)
+    ] = ""
+    url_file: Annotated[str, text("file with that address")] = ""
+    url_env: Annotated[str, text("environment variable with that address")] = ""
+    kinds: Annotated[
+        tuple[Annotated[str, Meta(pattern=r"^[a-z][a-z0-9_]*$")], ...],
+        texts("only alarms of these kinds; empty: of all", form="kinds of docs/alarms.md", at_most=100),
+    ] = ()
+    severity: Annotated[Literal["advisory", "caution", "warning"], text("alarms below it are not sent")] = "caution"
+    states: Annotated[
+        tuple[Literal["raised", "risen", "cleared"], ...],
+        text("risen: the severity became higher; cleared: the end of an alarm that was sent"),
+    ] = ("raised", "risen", "cleared")
+    burst_messages: Annotated[
+        int, about("messages", "at once after a quiet time; the last of them sums up what else waits", ge=1, le=1000)
+    ] = 5
+    pause_s: Annotated[
+        float, about("s", "after these one message each; alarms of the meantime are in one summary", ge=0.01, le=86_400)
+    ] = 60.0
+    timeout_s: Annotated[float, about("s", "an answer that takes longer counts as none", ge=0.1, le=120)] = 20.0
+    retry_min_s: Annotated[float, about("s", "first pause after a failure", ge=0.05, le=60)] = 1.0
+    retry_max_s: Annotated[float, about("s", "pauses double up to this, with jitter", ge=0.1, le=3600)] = 300.0
+    queue_events: Annotated[
+        int, about("events", "waiting; when full, what later events replace leaves first", ge=10, le=1_000_000)
+    ] = 10_000
+
+    def clashes(self) -> Iterator[tuple[str, str]]:
+        """No address, or more than one."""
+        given = [key for key in ("url", "url_file", "url_env") if getattr(self, key)]
+        if len(given) != 1:
+            key = given[-1] if given else "url"
+            yield key, "the address is in exactly one of url, url_file and url_env"
 
 
 class Alertmanager(Section, frozen=True):

@@ -16,7 +16,7 @@ from watchkeeper.config.adapters import source_types
 from watchkeeper.config.adapters.base import Source
 from watchkeeper.config.detectors import Detectors
 from watchkeeper.config.history import History
-from watchkeeper.config.outputs import Alertmanager, HomeAssistant, Webhook
+from watchkeeper.config.outputs import Alertmanager, HomeAssistant, Notify, Webhook
 from watchkeeper.config.section import Extensible, Flag, Section, about, tables, text, texts
 from watchkeeper.config.tokens import Token
 from watchkeeper.config.topology import Topology
@@ -344,6 +344,10 @@ class Config(Section, frozen=True):
     ] = ()
     webhooks: Annotated[
         tuple[Webhook, ...], tables("addresses that alarm events are posted to; see docs/outputs/sinks.md", at_most=20)
+    ] = ()
+    notify: Annotated[
+        tuple[Notify, ...],
+        tables("phones, chats and mailboxes that alarms are sent to; see docs/outputs/sinks.md", at_most=20),
     ] = ()
     broker: Broker = field(default_factory=Broker)
     topics: Topics = field(default_factory=Topics)

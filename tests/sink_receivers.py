@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from watchkeeper.config.outputs import Alertmanager, HomeAssistant, Webhook
+from watchkeeper.config.outputs import Alertmanager, HomeAssistant, Notify, Webhook
 from watchkeeper.config.schema import Broker, Http, Sinks
 from watchkeeper.daemon.demo.broker import EmbeddedBroker, free_port
 from watchkeeper.daemon.outputs import journal_file
@@ -112,6 +112,15 @@ class AlertServer(WebServer):
         self.settings = Alertmanager(url=self.url, resend_s=3600.0, expire_s=7200.0)
 
 
+class Phone(WebServer):
+    """The same as a service that Apprise knows."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        url = self.url.replace("http", "json")
+        self.settings = Notify(name="notify", url=url, burst_messages=1000, retry_min_s=0.05, retry_max_s=0.1)
+
+
 class Pager:
     """Reads standard output; away, it stands still."""
 
@@ -167,6 +176,7 @@ COUNTERPARTS: dict[str, Any] = {
     "home_assistant": HomeAssistantBroker,
     "webhook": WebServer,
     "alertmanager": AlertServer,
+    "notify": Phone,
 }
 
 

@@ -16,8 +16,10 @@ from urllib.parse import unquote, urlsplit
 
 from watchkeeper.config.adapters.base import Source
 from watchkeeper.config.guests import SETTINGS, values_of
+from watchkeeper.config.outputs import Notify
 from watchkeeper.config.schema import Config
 from watchkeeper.daemon.intake.sources import LiveSource
+from watchkeeper.daemon.outputs.notify.service import Service
 from watchkeeper.streams.logs.base import LogError
 
 
@@ -35,6 +37,7 @@ def lacks(config: Config, env: Mapping[str, str]) -> list[Lack]:
     return [
         *_named(config, env),
         *(lack for i, source in enumerate(config.sources) for lack in _source(i, source, config)),
+        *(lack for i, notify in enumerate(config.notify) for lack in _notify(i, notify)),
     ]
 
 
@@ -98,3 +101,13 @@ def _source(i: int, source: Source, config: Config) -> Iterator[Lack]:
         yield Lack(f"{key}.url", problem, waits=True)
     if where.scheme == "bluesky" and not where.netloc and where.path != "/" and (problem := unreadable(path)):
         yield Lack(f"{key}.url", problem)
+
+
+def _notify(i: int, notify: Notify) -> Iterator[Lack]:
+    try:
+        Service(notify)
+    except (ModuleNotFoundError, ValueError) as error:
+        yield Lack(f"notify[{i}]", str(error))
+    except OSError:
+        # said by the name of the file or the variable
+        return

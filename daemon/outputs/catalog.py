@@ -16,6 +16,7 @@ from watchkeeper.daemon.outputs.guests import GROUP, GUESTS, take
 from watchkeeper.daemon.outputs.home_assistant import HOME_ASSISTANT
 from watchkeeper.daemon.outputs.journal_sink import JOURNAL
 from watchkeeper.daemon.outputs.mqtt import MQTT
+from watchkeeper.daemon.outputs.notify.sink import NOTIFY
 from watchkeeper.daemon.outputs.terminal import TERMINAL
 from watchkeeper.daemon.outputs.webhook import WEBHOOK
 
@@ -28,6 +29,7 @@ BUILT_IN: tuple[AnyDeclaration, ...] = (
     HOME_ASSISTANT,
     WEBHOOK,
     ALERTMANAGER,
+    NOTIFY,
 )
 
 

@@ -14,7 +14,7 @@ from watchkeeper.config.adapters.base import Source, type_of
 from watchkeeper.config.detectors.conflict import Zone
 from watchkeeper.config.guests import SECTIONS, SETTINGS, build
 from watchkeeper.config.loader import ConfigError, Problem, env_name, load, rising
-from watchkeeper.config.outputs import Webhook
+from watchkeeper.config.outputs import Notify, Webhook
 from watchkeeper.config.reference import config_toml, toml_value
 from watchkeeper.config.schema import Config
 from watchkeeper.config.section import Setting, columns
@@ -32,6 +32,7 @@ FORMED = {
     "home_assistant.prefix": PREFIX,
     "alertmanager.url": st.sampled_from(("", "http://127.0.0.1:9093", "https://alerts.example/am")),
     "http.public_name": HOST | st.just(""),
+    "http.public_url": st.sampled_from(("", "https://watch.example/sky", "http://10.0.0.7:9108")),
     "name": TEXT.filter(str.strip),
 }
 NUMBERS = [s for s in SETTINGS.values() if s.kind in (int, float)]
@@ -58,6 +59,10 @@ def good(setting: Setting) -> st.SearchStrategy[Any]:
         return st.lists(st.ip_addresses().map(str), max_size=3).map(tuple)
     if setting.table is Webhook:
         return st.lists(webhooks(), max_size=3, unique_by=lambda webhook: webhook["name"]).map(tuple)
+    if setting.table is Notify:
+        return st.lists(notifies(), max_size=3, unique_by=lambda notify: notify["name"]).map(tuple)
+    if setting.key == "kinds":
+        return st.lists(st.sampled_from(("conflict", "gps_imu")), max_size=3).map(tuple)
     one = st.sampled_from(setting.choices) if setting.choices else TEXT
     return st.lists(one, max_size=4).map(tuple) if setting.kind is tuple else one
 
@@ -95,8 +100,18 @@ def declared_vehicles(draw: st.DrawFn) -> tuple[dict[str, Any], ...]:
 def webhooks(draw: st.DrawFn) -> dict[str, Any]:
     webhook = {s.key: draw(good(s)) for s in columns(Webhook)}
     webhook[draw(st.sampled_from(("secret_file", "secret_env")))] = ""
-    name = draw(st.from_regex(r"[a-z0-9_-]{1,32}", fullmatch=True))
+    if not webhook["secret_file"] and not webhook["secret_env"]:
+        webhook["signature"] = "watchkeeper"
+    # those of [[notify]] begin with n
+    name = draw(st.from_regex(r"[a-m0-9_-][a-z0-9_-]{0,31}", fullmatch=True))
     return webhook | {"name": name, "url": f"https://{draw(HOST)}/{draw(st.integers())}"}
+
+
+@st.composite
+def notifies(draw: st.DrawFn) -> dict[str, Any]:
+    notify = {s.key: draw(good(s)) for s in columns(Notify) if s.key not in ("url", "url_file", "url_env")}
+    where = draw(st.sampled_from(("url", "url_file", "url_env")))
+    return notify | {"name": draw(st.from_regex(r"n[a-z0-9_-]{0,31}", fullmatch=True)), where: f"ntfy://{draw(HOST)}"}
 
 
 @st.composite
@@ -124,7 +139,7 @@ def without_tables(config: Config) -> Config:
     replace = msgspec.structs.replace
     detectors = replace(config.detectors, conflict=replace(config.detectors.conflict, zones=()))
     bare = replace(config, http=replace(config.http, tokens=()), detectors=detectors)
-    return replace(bare, sources=(), webhooks=(), topology=replace(config.topology, vehicles=()))
+    return replace(bare, sources=(), webhooks=(), notify=(), topology=replace(config.topology, vehicles=()))
 
 
 def load_text(text: str) -> Config:

@@ -46,6 +46,9 @@ url = "https://me:word1@host/data/aircraft.json?token=word2"
 [[webhooks]]
 name = "ops"
 url = "https://hooks.host/services/T00/B00/word3AbCdEfGhIjKlMnOpQrStUv"
+[[notify]]
+name = "phone"
+url = "tgram://123456789:word5AbCdEf_hijklmnop/4711/"
 [broker]
 password = "word4"
 username = "me"
@@ -59,7 +62,7 @@ def test_the_listing_and_the_problems_of_a_configuration_show_none(
     path.write_text(CONFIG)
     assert main(["check-config", str(path), "--show"]) == 0
     shown = capsys.readouterr().out
-    assert not any(f"word{n}" in shown for n in range(1, 5))
+    assert not any(f"word{n}" in shown for n in range(1, 6))
     assert "https://(hidden)@host/data/aircraft.json" in shown
     path.write_text(CONFIG.replace("https://me", "ftp://me") + "[http]\nport = -1\n")
     with pytest.raises(ConfigError) as refused:
