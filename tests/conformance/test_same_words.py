@@ -1,4 +1,6 @@
-"""Every output shows the event's own sentence: nobody makes another one."""
+"""Every output shows the event's own sentence: nobody makes another one. All golden events, by the parts that make
+lines, payloads and messages; tests/daemon/test_same_sentence.py has one alarm of each kind through a whole daemon.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +12,7 @@ import pytest
 import watchkeeper as wk
 from watchkeeper.config.outputs import Alertmanager
 from watchkeeper.daemon.outputs.alertmanager import AlertmanagerSink
+from watchkeeper.daemon.outputs.notify.message import message
 from watchkeeper.daemon.outputs.terminal import line_of
 from watchkeeper.detectors.alarms.events import CLEARED, AlarmEvent, encode_event
 from watchkeeper.detectors.catalog import kinds
@@ -31,6 +34,7 @@ def test_the_sentence_is_the_same_everywhere(kind: str) -> None:
         assert msgspec.json.decode(encode_event(event))["say"] == event.say
         sink = AlertmanagerSink(Alertmanager(url="http://127.0.0.1:1"), "watch")
         assert sink._alert(event, event.state == CLEARED)["annotations"]["summary"] == event.say
+        assert message([event], lambda _event: "", {}).body == event.say
 
 
 def test_a_frame_of_alarms_has_the_sentence_of_each_last_event() -> None:
