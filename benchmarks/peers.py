@@ -97,6 +97,8 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--plot", type=Path, help="the ratios of the history over its commits, .png or .svg")
     parser.add_argument("--check", type=Path, metavar="RESULT", help="say what is slower than in this result")
     args = parser.parse_args(argv)
+    if args.ulog is not None and not args.ulog.is_file():
+        parser.error(f"--ulog {args.ulog}: no such file")
     if args.plot and not args.history:
         parser.error("--plot shows a --history")
     print(f"{'':12}{'peer':26}{'ours':>10}{'theirs':>12}  {'':22}{'times as much':>14}")
