@@ -57,6 +57,8 @@ interface Picture {
   warnings: string[];
   /** Vehicles that some detector should judge and does not. */
   unwatched: number;
+  /** Of a moment of the past: who is meant by each slot. */
+  roster?: Roster;
   columns: Columns;
   rows: number;
 }
@@ -128,6 +130,66 @@ interface AlarmRow {
   severity: Severity;
   score: number;
   rank: number;
+  /** What is known of it is from after the moment that is shown. */
+  later: boolean;
+}
+
+/** A row in the order of the list; `under` the incident that explains it, which `explains` so many. */
+interface Folded {
+  row: AlarmRow;
+  explains: number;
+  under: boolean;
+}
+
+// -- the API: daemon/http/api/shapes.py -------------------------------------------------------------------------
+
+type Params = Record<string, string | number | boolean | string[] | null | undefined>;
+
+interface AlarmFound {
+  id: string;
+  era: number;
+  t: number;
+  t_raised: number;
+  t_cleared: number | null;
+  say: string;
+  acknowledged: { by: string; t_wall: number } | null;
+  shelved: string | null;
+  event: AlarmEvent;
+}
+
+interface AlarmPage {
+  alarms: AlarmFound[];
+  total: number;
+  next: string | null;
+}
+
+interface AlarmLife {
+  alarm: AlarmFound;
+  events: AlarmEvent[];
+}
+
+interface TimelineAnswer {
+  eras: { era: number; t_first: number; t_last: number }[];
+  era: number | null;
+  t0: number | null;
+  t1: number | null;
+  step_s: number;
+  steps: { t: number; alarms: number; by_severity: Partial<Record<Severity, number>> }[];
+}
+
+interface ReplayState {
+  t: number | null;
+  speed: number;
+  paused: boolean;
+  t_first: number | null;
+  t_last: number | null;
+  read: boolean;
+}
+
+interface KindInfo {
+  name: string;
+  help: string;
+  evidence: { name: string; unit: string; meaning: string }[];
 }
 
 interface Area {
@@ -138,7 +200,7 @@ interface Area {
 
 // -- messages: daemon/live/view.py, vehicle.py, network.py, roster.py -------------------------------------------
 
-type News = { event: AlarmEvent; say: string } | { acknowledged: string; by: Acknowledgement | null };
+type News = { event: AlarmEvent; say: string; shelved?: string | null } | { acknowledged: string; by: Acknowledgement | null };
 
 interface AlarmsMessage {
   type: 'alarms';
@@ -150,15 +212,20 @@ interface AlarmsMessage {
   recorded: boolean;
   /** Causes that last until a person accepts them, by the alarm's kind; none of a recording. */
   accepts: Record<string, string[]>;
+  /** The shelf that an alarm is on, by its id. */
+  shelved?: Record<string, string>;
 }
 
-interface RosterMessage {
-  type: 'roster';
+interface Roster {
   reset: boolean;
   era: string;
   slots: number[];
   ids: string[];
   callsigns: string[];
+}
+
+interface RosterMessage extends Roster {
+  type: 'roster';
 }
 
 interface Stream {
@@ -262,13 +329,19 @@ type Message = AlarmsMessage | { type: 'news'; news: News[] } | RosterMessage | 
 /** Elements of index.html that are more than an HTMLElement, by id. */
 interface Elements {
   air: HTMLCanvasElement;
+  csv: HTMLAnchorElement;
   events: HTMLCanvasElement;
   find: HTMLInputElement;
   ground: HTMLCanvasElement;
   help: HTMLDialogElement;
+  json: HTMLAnchorElement;
   kind: HTMLSelectElement;
+  q: HTMLInputElement;
   scrub: HTMLInputElement;
+  span: HTMLSelectElement;
   spark: HTMLCanvasElement;
+  speed: HTMLSelectElement;
+  when: HTMLSelectElement;
 }
 type ElementOf<Id extends string> = Id extends keyof Elements ? Elements[Id] : HTMLElement;
 
@@ -285,6 +358,15 @@ interface Spots {
   y: Float32Array;
   order: number[];
 }
+
+/** The times of pictures, newest first, and each of them, to be read at once. */
+interface Trail {
+  times: number[];
+  picture: (index: number) => Picture;
+}
+
+/** Name, value, what it means, and the exact value. */
+type Fact = [name: string, value: string, meaning?: string, exact?: string];
 
 /** Distance, height and time at the closest approach of a pair, and where they are written. */
 interface PairText {
@@ -314,11 +396,14 @@ interface Item {
   when: HTMLElement;
   ack: HTMLButtonElement;
   accept: HTMLButtonElement;
+  fold: HTMLButtonElement;
   about: HTMLElement;
+  told: HTMLElement;
   shape: SVGSVGElement | null;
   version: string;
   story: string;
-  told: string;
+  /** The moment that the story is told of. */
+  of: string;
 }
 
 interface Window {

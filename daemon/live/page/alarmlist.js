@@ -1,8 +1,10 @@
 // The alarm list: who, what, how bad, since when; filters, acknowledge, and the whole story of the chosen one.
 
 import { SEVERITIES } from './alarms.js';
-import { by, el, facts, setText, shape } from './dom.js';
-import { clock, label, short, span } from './units.js';
+import { by, el, setText, shape } from './dom.js';
+import { folded, symptoms } from './fold.js';
+import { about, summary } from './story.js';
+import { clock, span } from './units.js';
 
 const MOST = 150;
 // A second press within this time accepts.
@@ -19,6 +21,11 @@ export class AlarmList {
     this.filter = { severities: new Set(SEVERITIES), kind: '', open: false, cleared: true };
     /** @type {Set<string>} */
     this.kinds = new Set();
+    /** Incidents whose alarms are listed under them.
+     * @type {Set<string>}
+     */
+    this.unfolded = new Set();
+    this.pointed = false;
     for (const severity of SEVERITIES) {
       const chip = by(`chip-${severity}`);
       chip.onclick = () => {
@@ -31,6 +38,12 @@ export class AlarmList {
     by('with-cleared').onclick = () => this.press(by('with-cleared'), this.filter.cleared = !this.filter.cleared);
     by('kind').onchange = () => {
       this.filter.kind = by('kind').value;
+      app.search.changed();
+    };
+    // rows keep their place while somebody points at them
+    this.list.onpointerenter = () => { this.pointed = true; };
+    this.list.onpointerleave = () => {
+      this.pointed = false;
       this.render();
     };
   }
@@ -38,31 +51,75 @@ export class AlarmList {
   /** @type {(chip: HTMLElement, on: boolean) => void} */
   press(chip, on) {
     chip.setAttribute('aria-pressed', String(on));
-    this.render();
+    this.app.search.changed();
   }
 
   /**
-   * The rows that pass the filters, in order.
+   * Filters as an address says them.
+   * @type {(parts: Record<string, string>) => void}
+   */
+  restore({ severity, kind = '', open, cleared, q = '', when = '' }) {
+    const wanted = severity ? severity.split(',') : SEVERITIES;
+    this.filter = { severities: new Set(SEVERITIES.filter((name) => wanted.includes(name))), kind, open: open === '1', cleared: cleared !== '0' };
+    for (const name of SEVERITIES) by(`chip-${name}`).setAttribute('aria-pressed', String(this.filter.severities.has(name)));
+    by('only-open').setAttribute('aria-pressed', String(this.filter.open));
+    by('with-cleared').setAttribute('aria-pressed', String(this.filter.cleared));
+    if (kind) this.addKind(kind);
+    by('kind').value = kind;
+    by('q').value = q;
+    by('when').value = when;
+    this.app.search.changed();
+  }
+
+  /**
+   * The rows that pass the filters, in order: of the moment that is shown, or what a search found.
    * @type {() => AlarmRow[]}
    */
   shown() {
     const { severities, kind, open, cleared } = this.filter;
-    return this.app.alarms.list(this.app.shownTime()).filter((row) => severities.has(row.severity)
+    const { search } = this.app;
+    const rows = search.on ? search.rows() : this.app.rows();
+    return rows.filter((row) => (search.on || severities.has(row.severity))
       && (!kind || row.alarm.event.kind === kind) && (!open || !row.alarm.ack) && (cleared || row.state !== 'cleared'));
   }
 
-  render() {
+  /**
+   * With incidents first and what they explain folded under them. A search lists what it found, by time.
+   * @type {() => Folded[]}
+   */
+  folded() {
     const rows = this.shown();
+    if (this.app.search.on) return rows.map((row) => ({ row, explains: 0, under: false }));
+    const chosen = this.app.chosen === null ? undefined : symptoms(rows).get(this.app.chosen);
+    if (chosen !== undefined) this.unfolded.add(chosen);
+    return folded(rows, this.unfolded);
+  }
+
+  /**
+   * While somebody points at the list, rows that are there stay where they are, and new ones come last.
+   * @type {(list: Folded[]) => Folded[]}
+   */
+  settled(list) {
+    if (!this.pointed) return list;
+    const place = new Map([...this.list.children].map((li, i) => [/** @type {HTMLElement} */ (li).dataset.id, i]));
+    /** @type {(each: Folded) => number} */
+    const at = ({ row }) => place.get(row.alarm.id) ?? Infinity;
+    return list.some(({ under }) => under) ? list : [...list].sort((p, q) => (at(p) === at(q) ? 0 : at(p) - at(q)));
+  }
+
+  render() {
+    const list = this.settled(this.folded());
     const now = this.app.now();
-    for (const { alarm } of rows) this.addKind(alarm.event.kind);
+    for (const { row } of list) this.addKind(row.alarm.event.kind);
     /** @type {Set<string>} */
     const seen = new Set();
     /** @type {HTMLElement | null} */
     let before = null;
-    for (const row of rows.slice(0, MOST)) {
-      const item = this.rows.get(row.alarm.id) ?? this.make(row.alarm.id);
-      this.update(item, row, now);
-      seen.add(row.alarm.id);
+    for (const each of list.slice(0, MOST)) {
+      const { id } = each.row.alarm;
+      const item = this.rows.get(id) ?? this.make(id);
+      this.update(item, each, now);
+      seen.add(id);
       /** @type {ChildNode | null} */
       const wanted = before ? before.nextSibling : this.list.firstChild;
       if (item.li !== wanted) this.list.insertBefore(item.li, wanted);
@@ -74,9 +131,10 @@ export class AlarmList {
         this.rows.delete(id);
       }
     }
+    this.app.search.render(list.length);
     const more = by('alarms-more');
-    more.hidden = rows.length > 0 && rows.length <= MOST;
-    setText(more, rows.length ? `and ${rows.length - MOST} more` : 'No alarms to show.');
+    more.hidden = this.app.search.on || (list.length > 0 && list.length <= MOST);
+    setText(more, list.length ? `and ${list.length - MOST} more` : this.app.past.problem || 'No alarms to show.');
   }
 
   /** @type {(kind: string) => void} */
@@ -92,15 +150,23 @@ export class AlarmList {
   make(id) {
     const [who, kind, sub, when] = [el('span.who'), el('span.kind'), el('span.sub'), el('span')];
     const [ack, accept] = [el('button.ack', { type: 'button' }), el('button.accept', { type: 'button', hidden: true }, ACCEPT)];
-    const [top, about] = [el('span.top', {}, kind, who), el('div.about', { hidden: true })];
+    const [top, told, fold] = [el('span.top', {}, kind, who), el('div.told'), el('button.fold', { type: 'button', hidden: true })];
+    const link = el('button.small', { type: 'button' }, 'Copy link');
+    const about = el('div.about', { hidden: true }, told, el('div.acts', {}, link));
     const open = el('button.open', { type: 'button' }, top, sub);
-    const li = el('li.alarm', {}, open, el('div.side', {}, when, ack, accept), about);
+    const li = el('li.alarm', {}, open, el('div.side', {}, when, ack, accept), fold, about);
     li.dataset.id = id;
     /** @type {Item} */
-    const item = { li, open, top, kind, who, sub, when, ack, accept, about, shape: null, version: '', story: '', told: '' };
-    item.open.onclick = () => this.app.choose(this.app.chosen === id ? null : id);
-    item.ack.onclick = () => this.app.acknowledge(id);
-    item.accept.onclick = () => this.accept(item, id);
+    const item = { li, open, top, kind, who, sub, when, ack, accept, fold, about, told, shape: null, version: '', story: '', of: '' };
+    open.onclick = () => (this.app.chosen === id ? this.app.choose(null) : this.app.choose(id, { jump: this.app.search.on }));
+    ack.onclick = () => this.app.acknowledge(id);
+    accept.onclick = () => this.accept(item, id);
+    link.onclick = () => this.app.copyLink(id, link);
+    fold.onclick = () => {
+      if (!this.unfolded.delete(id)) this.unfolded.add(id);
+      else if (this.app.chosen !== null) this.app.choose(null);
+      this.render();
+    };
     this.rows.set(id, item);
     return item;
   }
@@ -119,16 +185,17 @@ export class AlarmList {
     void this.app.accept(id);
   }
 
-  /** @type {(item: Item, row: AlarmRow, now: number) => void} */
-  update(item, { alarm, state, severity }, now) {
-    const { event, ack } = alarm;
+  /** @type {(item: Item, each: Folded, now: number) => void} */
+  update(item, { row: { alarm, state, severity, later }, explains, under }, now) {
+    const { event, ack, shelved } = alarm;
     const chosen = this.app.chosen === alarm.id;
     const who = event.subjects.map((id) => this.app.nameOf(id)).join(' × ');
-    const version = `${severity}|${state}|${ack?.t}|${chosen}`;
+    const version = `${severity}|${state}|${ack?.t}|${chosen}|${under}|${shelved}|${explains}|${this.unfolded.has(alarm.id)}`;
     if (item.version !== version) {
       item.version = version;
       item.li.dataset.severity = severity;
-      item.li.className = `alarm${state === 'cleared' ? ' cleared' : ''}${ack ? ' acked' : ''}${chosen ? ' chosen' : ''}`;
+      const is = { cleared: state === 'cleared', acked: ack, chosen, under, shelved };
+      item.li.className = ['alarm', ...Object.entries(is).filter(([, on]) => on).map(([name]) => name)].join(' ');
       item.shape?.remove();
       item.shape = shape(severity);
       item.top.prepend(item.shape);
@@ -137,91 +204,42 @@ export class AlarmList {
       item.ack.setAttribute('aria-pressed', String(Boolean(ack)));
       item.ack.title = ack ? `${ack.by || 'someone'}, ${clock(ack.t)}; press to take back` : '';
       item.about.hidden = !chosen;
+      item.fold.hidden = !explains;
+      item.fold.setAttribute('aria-expanded', String(this.unfolded.has(alarm.id)));
+      setText(item.fold, `explains ${explains} ${explains === 1 ? 'alarm' : 'alarms'}`);
     }
     // of the moment before now that the slider shows nothing can be accepted
     item.accept.hidden = this.app.shownTime() !== undefined || !this.app.alarms.acceptable(event);
     setText(item.who, who);
-    setText(item.kind, event.kind.replaceAll('_', ' '));
+    setText(item.kind, `${event.kind.replaceAll('_', ' ')}${shelved ? ', shelved' : ''}`);
     item.accept.setAttribute('aria-label', `Accept the position as true and end the alarm: ${who}`);
     item.ack.setAttribute('aria-label', `${ack ? 'Acknowledged' : 'Acknowledge'}: ${event.kind} ${who}`);
     item.open.setAttribute('aria-label', `${severity} ${event.kind} ${who}, ${state}`);
-    const story = state === 'cleared' ? summary(event) : alarm.say;
+    const story = (state === 'cleared' ? event.say : alarm.say) || summary(event);
     if (item.story !== story) {
       item.story = story;
-      item.sub.replaceChildren(...(state === 'cleared' ? story.split('|').map((part, i) => el(i ? 'span' : 'b', {}, part)) : [el('span', {}, story)]));
+      item.sub.replaceChildren(...(story.includes('|') ? story.split('|').map((part, i) => el(i ? 'span' : 'b', {}, part)) : [el('span', {}, story)]));
     }
-    const since = state === 'cleared' ? `cleared ${span(Math.max(0, now - event.t))} ago` : span(Math.max(0, now - event.t_raised));
-    setText(item.when, since);
-    if (chosen && item.told !== `${event.t}${version}`) {
-      item.told = `${event.t}${version}`;
-      item.about.replaceChildren(...about(alarm));
-    }
+    setText(item.when, this.when(event, state, now));
+    if (chosen) this.tell(item, alarm, later);
   }
-}
 
-/**
- * What is left to say of an alarm that is over.
- * @type {(event: AlarmEvent) => string}
- */
-function summary({ evidence, diagnosis, ended, t, t_raised }) {
-  const cause = diagnosis ? `${diagnosis.type.replaceAll('_', ' ')} at ${diagnosis.location}` : (evidence.causes ?? []).join(', ').replaceAll('_', ' ');
-  return `lasted ${span(t - t_raised)}${cause ? `|${cause}` : ''}${ended ? `|${ended.replaceAll('_', ' ')}` : ''}`;
-}
-
-/**
- * Evidence, diagnosis and life cycle of one alarm.
- * @type {(alarm: Alarm) => HTMLElement[]}
- */
-function about({ event, life, ack }) {
-  /** @type {[name: string, value: string][]} */
-  const numbers = [];
-  /** @type {[name: string, value: string][]} */
-  const words = [];
-  for (const [name, value] of Object.entries(event.evidence)) {
-    const [what, unit] = label(name);
-    if (typeof value === 'number') numbers.push([what, `${short(value)}${unit ? ` ${unit}` : ''}`]);
-    else if (typeof value === 'string' && name !== 'extent') words.push([name.replaceAll('_', ' '), value]);
+  /** @type {(event: AlarmEvent, state: AlarmState, now: number) => string} */
+  when(event, state, now) {
+    if (this.app.search.on) return clock(event.t_raised);
+    return state === 'cleared' ? `cleared ${span(Math.max(0, now - event.t))} ago` : span(Math.max(0, now - event.t_raised));
   }
-  /** @type {[word: string, t: number][]} */
-  const steps = [['onset', event.t_onset], ...life.filter(([, state], i) => state !== 'updated' || i === life.length - 1)
-    .map(([t, state]) => /** @type {[string, number]} */ ([state, t]))];
-  if (ack) steps.push([`acknowledged${ack.by ? ` by ${ack.by}` : ''}`, ack.t]);
-  /** @type {HTMLElement[]} */
-  const parts = [el('ol.life', {}, ...steps.map(([word, t]) => el('li', {}, `${word} ${clock(t)}`)))];
-  if (event.diagnosis) parts.push(diagnosisCard(event.diagnosis));
-  parts.push(facts([['score', short(event.score)], ['threshold', short(event.threshold)], ...numbers.slice(0, 24)]));
-  if (words.length) parts.push(facts(words));
-  return parts;
-}
 
-/**
- * Alarms by what they say, and what the tools found: a line each.
- * @type {(evidence: Clue[]) => string[]}
- */
-function gathered(evidence) {
-  /** @type {Map<string, string[]>} */
-  const alarms = new Map();
-  const lines = [];
-  for (const clue of evidence) {
-    if ('tool' in clue) lines.push(`${clue.tool.replaceAll('_', ' ')} ${clue.target}: ${clue.found.replaceAll('_', ' ')}`);
-    else if ('declared' in clue) lines.push(`declared: ${clue.declared}; found: ${clue.found}`);
-    else alarms.set(clue.alarm, [...(alarms.get(clue.alarm) ?? []), clue.stream]);
+  /**
+   * The whole story of the chosen one, at the moment that is shown.
+   * @type {(item: Item, alarm: Alarm, later: boolean) => void}
+   */
+  tell(item, alarm, later) {
+    const here = this.app.rows().find(({ alarm: { id } }) => id === alarm.id);
+    const [told, hidden] = here ? [here.alarm, here.later] : [alarm, later];
+    const of = `${told.event.t}|${told.event.state}|${told.ack?.t}|${hidden}`;
+    if (item.of === of) return;
+    item.of = of;
+    item.told.replaceChildren(...about(told, hidden, (t) => this.app.timeline.show(t, { push: true })));
   }
-  return [...[...alarms].map(([word, streams]) => `${word}: ${streams.slice(0, 8).join(', ')}${streams.length > 8 ? ` and ${streams.length - 8} more` : ''}`), ...lines];
-}
-
-/**
- * What is wrong and where, how sure that is, and what else it may be.
- * @type {(diagnosis: Diagnosis) => HTMLElement}
- */
-export function diagnosisCard({ type, location, confidence, evidence = [], alternatives = [] }) {
-  const bar = el('i');
-  bar.style.width = `${Math.round(100 * confidence)}%`;
-  const said = gathered(evidence).map((line) => el('li', {}, line));
-  const others = alternatives.slice(0, 3).map((a) => `${a.type.replaceAll('_', ' ')} at ${a.location} ${Math.round(100 * a.confidence)} %`);
-  return el('div.diagnosis', {},
-    el('h3', {}, `${type.replaceAll('_', ' ')} at ${location}`, el('span', {}, `${Math.round(100 * confidence)} %`)),
-    el('div.sure', {}, bar),
-    said.length ? el('ul', {}, ...said) : null,
-    others.length ? el('p.tag', {}, `or: ${others.join('; ')}`) : null);
 }

@@ -1,4 +1,4 @@
-// Alarms by id, each with its life so far, so that the list can be shown as it was at any moment of the last minutes.
+// Alarms by id, each with the steps of its life; and any of them as the rows of a list, in order.
 
 /** @type {Severity[]} */
 export const SEVERITIES = ['advisory', 'caution', 'warning'];
@@ -20,6 +20,10 @@ export class Alarm {
     this.life = [];
     /** @type {Acknowledgement | null} */
     this.ack = null;
+    /** The shelf that it is on.
+     * @type {string | null}
+     */
+    this.shelved = null;
     this.shownAt = performance.now();
     this.take(event, say);
   }
@@ -27,7 +31,7 @@ export class Alarm {
   /** @type {(event: AlarmEvent, say?: string) => void} */
   take(event, say) {
     this.event = event;
-    this.say = say ?? '';
+    this.say = event.say || say || '';
     const last = this.life[this.life.length - 1];
     if (last && last[0] === event.t && last[1] === event.state) return;
     // the beginning stays: it says when it was raised
@@ -66,17 +70,33 @@ export class Alarms {
    * Take the whole list; the history of alarms that go on is kept.
    * @type {(message: AlarmsMessage) => void}
    */
-  reset({ alarms, acknowledged, say, accepts }) {
+  reset({ alarms, acknowledged, say, accepts, shelved = {}, recorded }) {
     this.accepts = accepts;
-    const before = this.all;
+    // a recording may have been played back: what was known later is not known now
+    const before = recorded ? new Map() : this.all;
     this.all = new Map();
     for (const event of alarms) {
       const alarm = before.get(event.id);
       if (alarm) alarm.take(event, say[event.id]);
       this.all.set(event.id, alarm ?? new Alarm(event, say[event.id]));
     }
-    for (const alarm of this.all.values()) alarm.ack = acknowledged[alarm.id] ?? null;
+    for (const alarm of this.all.values()) {
+      alarm.ack = acknowledged[alarm.id] ?? null;
+      alarm.shelved = shelved[alarm.id] ?? null;
+    }
     this.version++;
+  }
+
+  /**
+   * Alarms of the history that have ended; those that are known already stay as they are.
+   * @type {(ended: Alarm[]) => void}
+   */
+  remember(ended) {
+    this.version++;
+    const now = this.all;
+    this.all = new Map(ended.filter(({ id }) => !now.has(id)).map((alarm) => [alarm.id, alarm]));
+    for (const [id, alarm] of now) this.all.set(id, alarm);
+    this.forget();
   }
 
   /**
@@ -93,9 +113,11 @@ export class Alarms {
     const known = this.all.get(news.event.id);
     if (known) {
       known.take(news.event, news.say);
+      known.shelved = news.shelved ?? null;
       return null;
     }
     const alarm = new Alarm(news.event, news.say);
+    alarm.shelved = news.shelved ?? null;
     this.all.set(alarm.id, alarm);
     this.forget();
     return alarm;
@@ -127,37 +149,43 @@ export class Alarms {
    */
   list(t) {
     if (this.listed?.version === this.version && this.listed.t === t) return this.listed.rows;
-    /** @type {AlarmRow[]} */
-    const rows = [];
-    for (const alarm of this.all.values()) {
-      const was = alarm.at(t);
-      if (was) rows.push({ alarm, ...was, rank: SEVERITIES.indexOf(was.severity) });
-    }
-    /** @type {(row: AlarmRow) => number} */
-    const group = (row) => (row.state === 'cleared' ? 2 : row.alarm.ack ? 1 : 0);
-    rows.sort((p, q) => group(p) - group(q)
-      || (p.state === 'cleared' ? q.alarm.event.t - p.alarm.event.t : q.rank - p.rank)
-      || q.alarm.event.t_raised - p.alarm.event.t_raised || (p.alarm.id < q.alarm.id ? -1 : 1));
+    const rows = rowsOf(this.all.values(), t);
     this.listed = { version: this.version, t, rows };
     return rows;
   }
+}
 
-  /**
-   * Active alarms at t by vehicle id: the highest rank, and whether one of them asks for attention.
-   * @type {(t?: number) => Map<string, { rank: number, open: boolean }>}
-   */
-  byVehicle(t) {
-    /** @type {Map<string, { rank: number, open: boolean }>} */
-    const found = new Map();
-    for (const alarm of this.all.values()) {
-      const was = alarm.at(t);
-      if (!was || was.state === 'cleared' || alarm.event.kind === 'incident') continue;
-      const rank = SEVERITIES.indexOf(was.severity);
-      for (const id of alarm.event.subjects) {
-        const before = found.get(id);
-        found.set(id, { rank: Math.max(rank, before?.rank ?? -1), open: !alarm.ack || Boolean(before?.open) });
-      }
-    }
-    return found;
+/**
+ * Alarms as they were at t (undefined: now): unacknowledged and severe first, ended ones last.
+ * @type {(alarms: Iterable<Alarm>, t?: number) => AlarmRow[]}
+ */
+export function rowsOf(alarms, t) {
+  /** @type {AlarmRow[]} */
+  const rows = [];
+  for (const alarm of alarms) {
+    const was = alarm.at(t);
+    if (was) rows.push({ alarm, ...was, rank: SEVERITIES.indexOf(was.severity), later: t !== undefined && alarm.event.t > t });
   }
+  /** @type {(row: AlarmRow) => number} */
+  const group = (row) => (row.state === 'cleared' ? 3 : row.alarm.shelved ? 2 : row.alarm.ack ? 1 : 0);
+  return rows.sort((p, q) => group(p) - group(q)
+    || (p.state === 'cleared' ? q.alarm.event.t - p.alarm.event.t : q.rank - p.rank)
+    || q.alarm.event.t_raised - p.alarm.event.t_raised || (p.alarm.id < q.alarm.id ? -1 : 1));
+}
+
+/**
+ * Active alarms by vehicle id: the highest rank, and whether one of them asks for attention.
+ * @type {(rows: AlarmRow[]) => Map<string, { rank: number, open: boolean }>}
+ */
+export function marksOf(rows) {
+  /** @type {Map<string, { rank: number, open: boolean }>} */
+  const found = new Map();
+  for (const { alarm, state, rank } of rows) {
+    if (state === 'cleared' || alarm.event.kind === 'incident' || alarm.shelved) continue;
+    for (const id of alarm.event.subjects) {
+      const before = found.get(id);
+      found.set(id, { rank: Math.max(rank, before?.rank ?? -1), open: !alarm.ack || Boolean(before?.open) });
+    }
+  }
+  return found;
 }

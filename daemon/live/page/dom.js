@@ -61,9 +61,10 @@ export function shape(severity) {
 }
 
 /**
- * A list of names and values.
- * @type {(pairs: [name: string, value: string][]) => HTMLDListElement}
+ * A list of names and values; [name, value, what it means, the exact value].
+ * @type {(pairs: Fact[]) => HTMLDListElement}
  */
 export function facts(pairs) {
-  return el('dl.facts', {}, ...pairs.map(([name, value]) => el('div', {}, el('dt', { title: name }, name), el('dd', {}, value))));
+  return el('dl.facts', {}, ...pairs.map(([name, value, meaning, exact]) => el('div', {},
+    el('dt', { title: meaning ?? name }, name), el('dd', { title: exact ?? '' }, value))));
 }

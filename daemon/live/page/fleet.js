@@ -33,44 +33,20 @@ export const lonOf = (east) => east / RADIUS_M / RAD;
  */
 export const stretch = (north) => Math.cosh(north / RADIUS_M);
 
-export class Fleet {
-  // places on the map [m], velocities there [m/s], the time they are of, and which world they are in, by row
-  wx = new Float64Array(0);
-  wy = new Float64Array(0);
-  vx = new Float64Array(0);
-  vy = new Float64Array(0);
-  since = new Float64Array(0);
-  world = new Uint8Array(0);
-  room = 0;
-
+/** Who is meant by a slot: those of now, as they become known, or those of a picture of the past, which brings its own. */
+export class Names {
   constructor() {
     /** @type {Map<number, { id: string, callsign: string }>} by slot */
     this.ids = new Map();
     /** @type {Map<string, number>} by id */
     this.slots = new Map();
-    /** @type {Picture | null} */
-    this.picture = null;
-    this.count = { earth: 0, local: 0 };
-    this.rows = 0;
-    this.reserve(256);
-  }
-
-  /** @type {(rows: number) => void} */
-  reserve(rows) {
-    this.room = rows;
-    this.wx = new Float64Array(rows);
-    this.wy = new Float64Array(rows);
-    this.vx = new Float64Array(rows);
-    this.vy = new Float64Array(rows);
-    this.since = new Float64Array(rows);
-    this.world = new Uint8Array(rows);
   }
 
   /**
    * Names, as they become known; an empty id frees its slot.
-   * @type {(names: RosterMessage) => void}
+   * @type {(names: Roster) => void}
    */
-  roster({ reset, slots, ids, callsigns }) {
+  take({ reset, slots, ids, callsigns }) {
     if (reset) {
       this.ids.clear();
       this.slots.clear();
@@ -86,6 +62,44 @@ export class Fleet {
       }
     });
   }
+}
+
+export class Fleet {
+  // places on the map [m], velocities there [m/s], the time they are of, and which world they are in, by row
+  wx = new Float64Array(0);
+  wy = new Float64Array(0);
+  vx = new Float64Array(0);
+  vy = new Float64Array(0);
+  since = new Float64Array(0);
+  world = new Uint8Array(0);
+  room = 0;
+
+  constructor() {
+    /** Names of now, and those of the picture that is shown. */
+    this.live = new Names();
+    this.names = this.live;
+    /** @type {Picture | null} */
+    this.picture = null;
+    this.count = { earth: 0, local: 0 };
+    this.rows = 0;
+    // how many times as fast as it happened, at least 1
+    this.pace = 1;
+    this.reserve(256);
+  }
+
+  /** @type {(rows: number) => void} */
+  reserve(rows) {
+    this.room = rows;
+    this.wx = new Float64Array(rows);
+    this.wy = new Float64Array(rows);
+    this.vx = new Float64Array(rows);
+    this.vy = new Float64Array(rows);
+    this.since = new Float64Array(rows);
+    this.world = new Uint8Array(rows);
+  }
+
+  get ids() { return this.names.ids; }
+  get slots() { return this.names.slots; }
 
   /**
    * Show this picture: places on the map and velocities there, once; nothing is allocated while it is drawn.
@@ -93,6 +107,11 @@ export class Fleet {
    */
   show(picture) {
     this.picture = picture;
+    this.names = this.live;
+    if (picture.roster) {
+      this.names = new Names();
+      this.names.take(picture.roster);
+    }
     this.rows = picture.rows;
     if (this.rows > this.room) this.reserve(2 * this.rows);
     const { x, y, speed_mps: speed, track_deg: track, age_s: age, frame } = picture.columns;
@@ -133,7 +152,17 @@ export class Fleet {
    * @type {(row: number, t: number) => number}
    */
   ahead(row, t) {
-    return Math.max(0, Math.min(AHEAD_S, t - this.since[row]));
+    return Math.max(0, Math.min(AHEAD_S * this.pace, t - this.since[row]));
+  }
+
+  /**
+   * Seconds without a report, as somebody who looks at it feels them: between two pictures of a log that is played
+   * sixty times as fast a minute goes by, and nobody was silent.
+   * @type {(row: number, t: number) => number}
+   */
+  silence(row, t) {
+    const drawn = this.picture?.t ?? NaN;
+    return drawn - this.since[row] + Math.max(0, t - drawn) / this.pace;
   }
 
   /** @type {(row: number, t: number) => number} */

@@ -5,16 +5,16 @@ import { fonts, palette } from './palette.js';
 import { NM_M } from './units.js';
 
 const STEPS_DEG = [30, 10, 5, 2, 1, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001];
-const TRAIL_S = 100;
+export const TRAIL_S = 100;
 // Line segments that all trails together may have: a full sky gets shorter, coarser ones.
 const SEGMENTS = 9000;
 const NO_PLACE = -1e9;
 
 /**
  * Paint everything below the vehicles. `areas`: {lat, lon, radius_km}.
- * @type {(pen: Pen, view: View, world: World, history: History_, at: number, areas: Area[]) => void}
+ * @type {(pen: Pen, view: View, world: World, trail: Trail, areas: Area[]) => void}
  */
-export function drawGround(pen, view, world, history, at, areas) {
+export function drawGround(pen, view, world, trail, areas) {
   pen.clearRect(0, 0, view.width, view.height);
   if (world === EARTH) {
     graticule(pen, view);
@@ -22,7 +22,7 @@ export function drawGround(pen, view, world, history, at, areas) {
   } else {
     squares(pen, view);
   }
-  trails(pen, view, world, history, at);
+  trails(pen, view, world, trail);
   scaleBar(pen, view, world);
 }
 
@@ -114,13 +114,12 @@ let lastX = new Float32Array(0);
 let lastY = new Float32Array(0);
 
 /**
- * From the picture at place `at` of the history backwards: one path per picture, paler with age.
- * @type {(pen: Pen, view: View, world: World, history: History_, at: number) => void}
+ * From the newest picture backwards: one path per picture, paler with age.
+ * @type {(pen: Pen, view: View, world: World, trail: Trail) => void}
  */
-function trails(pen, view, world, history, at) {
-  const { entries } = history;
-  if (at < 1) return;
-  const newest = history.peek(at);
+function trails(pen, view, world, { times, picture }) {
+  if (times.length < 2) return;
+  const newest = picture(0);
   const local = world === EARTH ? 0 : 1;
   const steps = Math.max(2, Math.min(24, Math.floor(SEGMENTS / Math.max(newest.rows, 1))));
   const spacing = TRAIL_S / steps;
@@ -129,14 +128,14 @@ function trails(pen, view, world, history, at) {
   lastX.fill(NO_PLACE);
   pen.strokeStyle = palette.muted;
   pen.lineWidth = 1.2;
-  let next = entries[at].t;
-  for (let i = at; i >= 0 && entries[at].t - entries[i].t <= TRAIL_S; i--) {
-    if (entries[i].t > next) continue;
-    next = entries[i].t - spacing;
-    const picture = i === at ? newest : history.peek(i);
-    pen.globalAlpha = 0.55 * (1 - (entries[at].t - entries[i].t) / TRAIL_S) + 0.04;
+  const [last] = times;
+  let next = last;
+  for (let i = 0; i < times.length && last - times[i] <= TRAIL_S; i++) {
+    if (times[i] > next) continue;
+    next = times[i] - spacing;
+    pen.globalAlpha = 0.55 * (1 - (last - times[i]) / TRAIL_S) + 0.04;
     pen.beginPath();
-    trace(pen, view, picture, local);
+    trace(pen, view, i ? picture(i) : newest, local);
     pen.stroke();
   }
   pen.globalAlpha = 1;

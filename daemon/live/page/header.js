@@ -2,6 +2,7 @@
 
 import { sparkline } from './charts.js';
 import { by, setText } from './dom.js';
+import { symptoms } from './fold.js';
 import { duration_ms, short, span } from './units.js';
 
 const SPARK = 90;
@@ -20,14 +21,14 @@ export class Header {
     setText(by('link-text'), detail);
   }
 
-  /** @type {(picture: Picture) => void} */
-  take(picture) {
+  /** @type {(picture: Picture, recorded: boolean) => void} */
+  take(picture, recorded) {
     this.heard = performance.now();
     const { figures, vehicles, state, warnings, unwatched } = picture;
     if (state.length) this.state('waiting', state[0]);
     else if (warnings.length) this.state('warned', warnings[0]);
     else if (unwatched) this.state('warned', `${unwatched.toLocaleString('en')} not watched, see the alarms`);
-    else this.state('live', 'live');
+    else this.state('live', recorded ? 'replay' : 'live');
     this.rates.push(figures.messages_per_s);
     if (this.rates.length > SPARK) this.rates.shift();
     setText(by('f-vehicles'), vehicles.toLocaleString('en'));
@@ -48,8 +49,10 @@ export class Header {
   alarms(rows) {
     const count = { warning: 0, caution: 0, advisory: 0 };
     let open = 0;
+    const explained = symptoms(rows);
     for (const { severity, state, alarm } of rows) {
-      if (state === 'cleared') continue;
+      // an incident counts for what it explains
+      if (state === 'cleared' || alarm.shelved || explained.has(alarm.id)) continue;
       count[severity]++;
       if (!alarm.ack) open++;
     }

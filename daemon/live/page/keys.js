@@ -16,6 +16,9 @@ export function keyboard(app) {
     [['k'], 'alarm before', () => app.walk(-1)],
     [['a'], 'acknowledge the alarm', () => app.chosen && app.acknowledge(app.chosen)],
     [['/'], 'find a vehicle', () => by('find').focus()],
+    [['s'], 'search alarms', () => { app.showPane('alarms'); by('q').focus(); }],
+    [['g'], 'go to the alarm’s moment', () => app.chosen && app.choose(app.chosen, { jump: true })],
+    [['y'], 'copy a link to this', () => app.copyLink(app.chosen, by('link-copy'))],
     [['f'], 'fit the fleet', () => { app.follow(false); map.fit(); }],
     [['c'], 'follow the vehicle', () => app.follow(!app.following)],
     [['l'], 'Earth or local frame', () => app.otherWorld()],
@@ -24,7 +27,10 @@ export function keyboard(app) {
     [[' '], 'pause, go on', () => timeline.toggle()],
     [[',', '<'], 'five seconds back', () => timeline.stepBack()],
     [['.', '>'], 'five seconds on', () => timeline.stepOn()],
+    [['[', 'PageUp'], 'a minute back', () => timeline.step(-60)],
+    [[']', 'PageDown'], 'a minute on', () => timeline.step(60)],
     [['End'], 'back to now', () => timeline.live()],
+    [['Home'], 'to the beginning', () => timeline.show(timeline.extent()[0])],
     [['1'], 'alarms', () => app.showPane('alarms')],
     [['2'], 'vehicle', () => app.showPane('vehicle')],
     [['3'], 'network', () => app.showPane('network')],
@@ -43,7 +49,7 @@ export function keyboard(app) {
     if (typing) target.blur();
     // a focused button keeps the space bar, a focused slider its own keys
     if (event.key === ' ' && target.matches('button, summary, a')) return;
-    if (event.key === 'End' && target.matches('input')) return;
+    if (['End', 'Home', 'PageUp', 'PageDown'].includes(event.key) && target.matches('input, .pane, .pane *')) return;
     const act = what.get(event.key);
     if (!act) return;
     act();
@@ -56,6 +62,7 @@ export function keyboard(app) {
   by('help-open').onclick = () => help(true);
   by('help-close').onclick = () => help(false);
   by('theme').onclick = toggleTheme;
+  by('link-copy').onclick = () => app.copyLink(app.chosen, by('link-copy'), matchMedia('(pointer: coarse)').matches);
 }
 
 /** @type {(on: boolean) => void} */

@@ -1,20 +1,27 @@
 // The page: holds what is known, decides what is shown, and connects the parts. Each part has a file of its own.
 
+import { Address, handOn } from './address.js';
 import { AlarmList } from './alarmlist.js';
-import { Alarms } from './alarms.js';
+import { Alarms, marksOf } from './alarms.js';
+import { ask, tell, whyNot } from './api.js';
+import { StreamClock } from './clock.js';
 import { controls, PANES, worldButtons, worldOf } from './controls.js';
 import { by, setText } from './dom.js';
 import { EARTH, Fleet, LOCAL } from './fleet.js';
 import { Header } from './header.js';
 import { History } from './history.js';
 import { keyboard } from './keys.js';
+import { learnKinds } from './kinds.js';
 import { MapView } from './map.js';
 import { NetworkPane } from './network.js';
 import { onTheme } from './palette.js';
-import { StreamClock, Timeline } from './timeline.js';
+import { alarmOf, Past } from './past.js';
+import { Playback } from './playback.js';
+import { Search } from './search.js';
+import { Timeline } from './timeline.js';
 import { clock, known } from './units.js';
 import { VehiclePane } from './vehicle.js';
-import { accept, acknowledge, decode, Wire } from './wire.js';
+import { decode, Wire } from './wire.js';
 
 const LIST_MS = 250;
 
@@ -36,12 +43,20 @@ export class App {
     /** @type {number | null} */
     this.due = null;
     this.era = '';
+    /** Whether this is a log that is played, not what happens now. */
+    this.recorded = false;
+    /** The map goes to the chosen alarm as soon as its vehicles are there. */
+    this.wantsToGo = false;
     /** @type {(a: string, b: string) => number} */
     this.rankOfPair = (a, b) => this.pairRanks.get(a < b ? `${a}~${b}` : `${b}~${a}`) ?? -1;
     /** @type {Map<string, number>} */
     this.pairRanks = new Map();
     this.header = new Header();
+    this.address = new Address(this);
+    this.past = new Past(this);
+    this.playback = new Playback(this);
     this.timeline = new Timeline(this);
+    this.search = new Search(this);
     this.list = new AlarmList(this);
     this.vehicle = new VehiclePane(this);
     this.network = new NetworkPane(this);
@@ -54,7 +69,19 @@ export class App {
       message: (message) => this.message(message),
       state: (word, detail) => this.header.state(word, detail),
     });
+    void this.begin();
     setInterval(() => this.timeline.paused === null && this.list.render(), 1000);
+  }
+
+  /** What the address asks for, and what the daemon remembers from before this page was opened. */
+  async begin() {
+    this.address.read();
+    void learnKinds().then((kinds) => kinds.forEach((kind) => this.list.addKind(kind)));
+    /** @type {AlarmPage} */
+    const { alarms } = await ask('/alarms', { active: false, sort: 't_last', limit: 200 }).catch(() => ({ alarms: [], total: 0, next: null }));
+    if (this.recorded || !alarms.length) return;
+    this.alarms.remember(alarms.map(alarmOf));
+    this.alarmsChanged();
   }
 
   // -- what comes in ------------------------------------------------------------------------------------------
@@ -62,10 +89,12 @@ export class App {
   /** @type {(buffer: ArrayBuffer) => void} */
   picture(buffer) {
     const picture = decode(buffer);
+    if ((this.newest?.t ?? null) === null && picture.t !== null) this.timeline.soon(0);
     this.newest = picture;
     this.clock.read(picture.t_now);
+    this.fleet.pace = Math.max(1, this.clock.rate);
     this.history.add(buffer, picture);
-    this.header.take(picture);
+    this.header.take(picture, this.recorded);
     if (this.timeline.paused === null) this.shown(picture);
     this.timeline.render();
     const waiting = picture.rows ? '' : picture.state[0] ?? 'No vehicle has sent a position yet.';
@@ -78,6 +107,8 @@ export class App {
     switch (message.type) {
       case 'alarms':
         this.alarms.reset(message);
+        if (message.recorded && !this.recorded) void this.playback.look();
+        this.recorded = message.recorded;
         setText(by('version'), `Watchkeeper ${message.version}`);
         // a log that is played again has samples instead of messages, and no other pages
         setText(by('f-rate-name'), message.recorded ? 'samples/s' : 'messages/s');
@@ -88,12 +119,13 @@ export class App {
         const fresh = message.news.map((news) => this.alarms.take(news)).filter((alarm) => alarm !== null);
         for (const { event, say } of fresh) setText(by('say'), `${event.severity}: ${say}`);
         this.alarmsChanged(fresh.length > 0);
+        if (fresh.length) this.timeline.soon();
         break;
       }
       case 'roster':
         if (message.reset && message.era !== this.era) this.history.clear();
         this.era = message.era;
-        this.fleet.roster(message);
+        this.fleet.live.take(message);
         this.namesChanged();
         break;
       case 'vehicle': this.vehicle.take(message); break;
@@ -114,9 +146,41 @@ export class App {
     return this.timeline.paused ?? undefined;
   }
 
-  historyAt() {
-    const { entries } = this.history;
-    return entries.length && this.timeline.paused !== null ? this.history.find(this.timeline.paused) : entries.length - 1;
+  /**
+   * The alarms at the moment that is shown, in order.
+   * @type {() => AlarmRow[]}
+   */
+  rows() {
+    const { paused } = this.timeline;
+    return paused === null ? this.alarms.list() : this.past.rowsAt(paused) ?? this.alarms.list(paused);
+  }
+
+  /**
+   * The pictures that trails are made of, newest first.
+   * @type {() => Trail}
+   */
+  trail() {
+    const { history, past } = this;
+    const { paused } = this.timeline;
+    if (paused !== null && !this.timeline.inTab(paused)) return { times: past.pictures.map(({ t }) => t ?? NaN), picture: (i) => past.pictures[i] };
+    const last = !history.entries.length ? -1 : paused === null ? history.entries.length - 1 : history.find(paused);
+    return { times: history.entries.slice(0, last + 1).map(({ t }) => t).reverse(), picture: (i) => history.peek(last - i) };
+  }
+
+  /**
+   * A moment of the past is here: its alarms, and its picture where this tab has none.
+   * @type {(picture: Picture | null) => void}
+   */
+  pastCame(picture) {
+    if (picture) this.shown(picture);
+    this.alarmsChanged();
+    this.vehicle.render();
+    if (this.wantsToGo && this.chosen !== null) {
+      this.wantsToGo = false;
+      const subjects = this.chosenSubjects();
+      if (subjects) this.map.goTo(subjects);
+    }
+    setText(by('say'), this.past.problem);
   }
 
   /** @type {(picture: Picture) => void} */
@@ -130,10 +194,10 @@ export class App {
   }
 
   mark() {
-    const t = this.shownTime();
-    this.marks = this.alarms.byVehicle(t);
+    const rows = this.rows();
+    this.marks = marksOf(rows);
     this.pairRanks.clear();
-    for (const { alarm, state, rank } of this.alarms.list(t)) {
+    for (const { alarm, state, rank } of rows) {
       const { kind, subjects } = alarm.event;
       if (state === 'cleared' || (kind !== 'conflict' && kind !== 'los')) continue;
       const key = [...subjects].sort().join('~');
@@ -147,14 +211,15 @@ export class App {
    * @type {() => Area[]}
    */
   areas() {
-    return this.alarms.list(this.shownTime()).filter(({ alarm, state }) => alarm.event.kind === 'gnss_interference' && state !== 'cleared')
+    return this.rows().filter(({ alarm, state }) => alarm.event.kind === 'gnss_interference' && state !== 'cleared')
       .flatMap(({ alarm: { event: { evidence: { lat, lon, radius_km } } } }) => (known(lat) && known(lon) && known(radius_km) ? [{ lat, lon, radius_km }] : []));
   }
 
   /** @type {(at_once?: boolean) => void} */
   alarmsChanged(at_once = true) {
     this.mark();
-    this.header.alarms(this.alarms.list());
+    this.header.alarms(this.recorded ? this.rows() : this.alarms.list());
+    this.search.links();
     this.listSoon(at_once);
     this.network.render();
   }
@@ -196,16 +261,42 @@ export class App {
     if (open && id) this.showPane('vehicle');
     this.vehicle.render();
     this.map.stale = true;
+    this.address.changed(true);
   }
 
   /**
-   * Open an alarm in the list, and show on the map whom it is about.
-   * @type {(id: string | null) => boolean}
+   * An alarm by its id: as it was at the moment that is shown, else as a search found it.
+   * @type {(id: string | null) => Alarm | undefined}
    */
-  choose(id) {
+  alarm(id) {
+    return this.rows().find(({ alarm }) => alarm.id === id)?.alarm ?? this.search.found.find((alarm) => alarm.id === id) ?? this.alarms.all.get(id ?? '');
+  }
+
+  /**
+   * Go to an alarm that is not on the list: to the moment when it was raised.
+   * @type {(id: string) => Promise<void>}
+   */
+  async find(id) {
+    /** @type {AlarmLife | null} */
+    const life = await ask(`/alarms/${encodeURIComponent(id)}`).catch(() => null);
+    if (!life || this.chosen !== id || (this.rows().some(({ alarm }) => alarm.id === id) && this.timeline.paused === null)) return;
+    this.wantsToGo = true;
+    this.timeline.show(life.alarm.t_raised);
+  }
+
+  /**
+   * Open an alarm in the list, and show on the map whom it is about; `jump`: at the moment when it was raised.
+   * @type {(id: string | null, how?: { jump?: boolean }) => boolean}
+   */
+  choose(id, { jump = false } = {}) {
     const before = this.chosen;
     this.chosen = id;
-    const alarm = id === null ? undefined : this.alarms.all.get(id);
+    const alarm = this.alarm(id);
+    if (alarm && jump) {
+      if (this.recorded && this.timeline.paused === null) this.playback.pause();
+      this.wantsToGo = true;
+      this.timeline.show(alarm.event.t_raised, { push: true });
+    }
     if (alarm) {
       this.follow(false);
       this.map.goTo(alarm.event.subjects);
@@ -215,12 +306,13 @@ export class App {
     }
     this.list.render();
     this.map.stale = true;
+    this.address.changed(true);
     return before !== null && id === null;
   }
 
   /** @type {() => string[] | null} */
   chosenSubjects() {
-    return this.chosen === null ? null : this.alarms.all.get(this.chosen)?.event.subjects ?? null;
+    return this.chosen === null ? null : this.alarm(this.chosen)?.event.subjects ?? null;
   }
 
   /**
@@ -228,29 +320,50 @@ export class App {
    * @type {(step: number) => void}
    */
   walk(step) {
-    const ids = this.list.shown().map(({ alarm }) => alarm.id);
+    const ids = this.list.folded().map(({ row }) => row.alarm.id);
     if (!ids.length) return;
     const at = this.chosen === null ? -1 : ids.indexOf(this.chosen);
     const next = ids[at < 0 ? 0 : Math.max(0, Math.min(ids.length - 1, at + step))];
     this.showPane('alarms');
-    this.choose(next);
+    this.choose(next, { jump: this.search.on });
     this.list.rows.get(next)?.open.focus();
     this.list.rows.get(next)?.li.scrollIntoView({ block: 'nearest' });
   }
 
+  /**
+   * Ask for a change of an alarm, and say how that went.
+   * @type {(id: string, what: string, body: object, done: string) => Promise<void>}
+   */
+  async change(id, what, body, done) {
+    try {
+      await tell(`/alarms/${encodeURIComponent(id)}/${what}`, body);
+      setText(by('say'), done);
+    } catch (error) {
+      setText(by('say'), whyNot(error));
+    }
+    this.past.again();
+  }
+
   /** @type {(id: string) => Promise<void>} */
   async acknowledge(id) {
-    const alarm = this.alarms.all.get(id);
-    if (!alarm) return;
-    const on = !alarm.ack;
-    const done = await acknowledge(id, on).catch(() => false);
-    setText(by('say'), done ? (on ? 'acknowledged' : 'acknowledgement taken back') : 'the daemon did not take it');
+    const on = !this.alarm(id)?.ack;
+    await this.change(id, 'acknowledge', { on }, on ? 'acknowledged' : 'acknowledgement taken back');
   }
 
   /** @type {(id: string) => Promise<void>} */
   async accept(id) {
-    const refused = await accept(id).catch(() => 'the daemon did not take it');
-    setText(by('say'), refused || 'accepted: the alarm has ended');
+    await this.change(id, 'accept', {}, 'accepted: the alarm has ended');
+  }
+
+  /**
+   * A link to an alarm, or to what is shown, for the clipboard; the button says that it is there.
+   * @type {(id: string | null, button: HTMLElement, share?: boolean) => Promise<void>}
+   */
+  async copyLink(id, button, share = false) {
+    const done = await handOn(this.address.link(id === null ? undefined : this.alarm(id)), share);
+    setText(by('say'), done ? 'link copied' : 'the browser does not let us copy');
+    button.classList.toggle('done', done);
+    setTimeout(() => button.classList.remove('done'), 1500);
   }
 
   /** @type {(on: boolean) => void} */
@@ -268,6 +381,7 @@ export class App {
       by(`tab-${pane}`).tabIndex = pane === name ? 0 : -1;
     }
     this.wire.ask({ network: name === 'network' });
+    this.address.changed(true);
     this.vehicle.render();
     this.network.render();
   }

@@ -97,7 +97,9 @@ export class MapView {
     let fastest = 0;
     for (let i = 0; i < fleet.rows; i++) fastest = Math.max(fastest, Math.abs(fleet.vx[i]) + Math.abs(fleet.vy[i]));
     this.fastest = fastest;
-    if (this.auto[this.world] && fleet.count[this.world] && this.app.shownTime() === undefined) this.keepInSight();
+    // a moment of the past is looked at from where the map is, unless it is nowhere yet
+    const nowhere = this.box[0] === this.box[2];
+    if (this.auto[this.world] && fleet.count[this.world] && (nowhere || this.app.shownTime() === undefined)) this.keepInSight();
     this.stale = this.groundStale = true;
   }
 
@@ -132,6 +134,7 @@ export class MapView {
   /** The user takes the map over. */
   taken() {
     this.auto[this.world] = false;
+    this.app.address.changed(false);
   }
 
   /**
@@ -182,11 +185,10 @@ export class MapView {
     if (!same || this.groundStale) {
       if (now - under.at >= GROUND_MS || under.world !== this.world) {
         const began = performance.now();
-        const { history } = this.app;
         Object.assign(under, { x: view.x, y: view.y, scale: view.scale, at: now, world: this.world });
         const pen = penOf(this.ground);
         pen.setTransform(this.ratio, 0, 0, this.ratio, 0, 0);
-        drawGround(pen, view, this.world, history, this.app.historyAt(), this.app.areas());
+        drawGround(pen, view, this.world, this.app.trail(), this.app.areas());
         this.ground.style.transform = '';
         this.groundStale = false;
         this.stats.ground_ms += performance.now() - began;
@@ -226,7 +228,7 @@ export class MapView {
     if (this.labels.due(now, `${view.version}/${fleet.picture.t}/${app.selected}/${this.world}`)) {
       this.order(selected);
       /** @type {(row: number) => string} */
-      const tone = (row) => (row === selected ? palette.accent : t - fleet.since[row] > HOLLOW_S ? palette.muted : palette.text);
+      const tone = (row) => (row === selected ? palette.accent : fleet.silence(row, t) > HOLLOW_S ? palette.muted : palette.text);
       /** @type {(row: number) => boolean} */
       const framed = (row) => row === selected || this.rank[row] >= 0;
       this.labels.place(view, fleet, spots, [...boxes, ...this.covered()], framed, tone);

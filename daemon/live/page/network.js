@@ -1,7 +1,7 @@
 // The network: incidents with their diagnosis on top, then the tree of broker, gateways and vehicles behind them.
 
-import { diagnosisCard } from './alarmlist.js';
 import { by, el, facts } from './dom.js';
+import { diagnosisCard } from './story.js';
 import { short } from './units.js';
 
 // A link that delivers less than this of its usual rate, or comes this much later, is drawn as late.
@@ -25,7 +25,7 @@ export class NetworkPane {
   }
 
   incidents() {
-    return this.app.alarms.list(this.app.shownTime()).filter(({ alarm, state }) => alarm.event.kind === 'incident' && state !== 'cleared');
+    return this.app.rows().filter(({ alarm, state }) => alarm.event.kind === 'incident' && state !== 'cleared');
   }
 
   render() {

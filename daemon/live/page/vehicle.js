@@ -86,7 +86,7 @@ export class VehiclePane {
     const aircraft = c.frame[row] === ADSB;
     const now = [['altitude', altitude(c.alt_m[row], aircraft)], ['speed', speed(c.speed_mps[row], aircraft)],
       ['track', heading(c.track_deg[row])], ['vertical', climb(c.climb_mps[row], aircraft)]];
-    const marks = [...this.app.alarms.list(this.app.shownTime())]
+    const marks = this.app.rows()
       .filter(({ alarm, state }) => state !== 'cleared' && alarm.event.subjects.includes(selected));
     return el('section.card', {}, title,
       el('dl.now', {}, ...now.map(([what, value]) => el('div', {}, el('dt', {}, what), el('dd', {}, value)))),

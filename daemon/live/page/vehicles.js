@@ -23,7 +23,7 @@ export function drawSymbols(pen, map, t) {
   const { x, y } = map.spots;
   for (let i = 0; i < fleet.rows; i++) {
     if (!map.inside(i)) continue;
-    const age = t - fleet.since[i];
+    const age = fleet.silence(i, t);
     const aircraft = frame[i] === ADSB;
     const tone = map.rank[i] >= 0 ? toneOfRank(map.rank[i]) : toneOf(alt_m[i] * (aircraft ? 1 : DRONE_STRETCH));
     if (age > PALE_S) pen.globalAlpha = 0.6;

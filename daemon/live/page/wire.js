@@ -76,29 +76,3 @@ export class Wire {
     if (this.line) this.line.send(JSON.stringify(this.wish));
   }
 }
-
-/**
- * Mark an alarm as looked after, or take that back. Resolves to true when the daemon has it.
- * @type {(id: string, on: boolean) => Promise<boolean>}
- */
-export async function acknowledge(id, on) {
-  return (await post(id, 'acknowledge', { on })).ok;
-}
-
-/**
- * Take the lasting state that an alarm is about as normal. Resolves to '' when the daemon has it, else to why not.
- * @type {(id: string) => Promise<string>}
- */
-export async function accept(id) {
-  const answer = await post(id, 'accept', {});
-  return answer.ok ? '' : (await answer.text()).trim() || 'the daemon did not take it';
-}
-
-/** @type {(id: string, what: string, body: object) => Promise<Response>} */
-function post(id, what, body) {
-  return fetch(`/alarms/${encodeURIComponent(id)}/${what}`, {
-    method: 'POST',
-    headers: { 'Content-Type': 'application/json' },
-    body: JSON.stringify(body),
-  });
-}

@@ -172,6 +172,31 @@ def test_pausing_shows_the_past_and_the_alarms_of_that_time(screen: Any, listene
     assert page.page.evaluate("watchkeeper.fleet.picture.t") > 1010
 
 
+def test_a_reload_loses_neither_the_past_nor_the_place_in_it(screen: Any, listener: Any, wait_for: Any) -> None:
+    page = screen()
+    listener.aircraft(1000, 1012)
+    (raised,) = wait_for(lambda: [a for a in listener.alarms("raised") if a["kind"] == "conflict"])
+    listener.aircraft(1013, 1040, turned=True)
+    wait_for(lambda: [a for a in listener.alarms("cleared") if a["kind"] == "conflict"])
+    page.see("document.querySelectorAll('.alarm.cleared').length === 1")
+    page.page.evaluate(f"watchkeeper.timeline.show({raised['t']}, {{push: true}})")
+    opened = f'.alarm[data-id="{raised["id"]}"]'
+    page.see(f"document.querySelector('{opened}:not(.cleared)') !== null && location.hash.includes('t=')")
+    for _ in range(2):
+        # the tab has seen nothing of it: what is shown is the daemon's history
+        page.page.reload()
+        page.see(f"window.watchkeeper?.past.t === {raised['t']} && watchkeeper.fleet.picture?.t === {raised['t']}")
+        page.see(f"document.querySelector('{opened}:not(.cleared)') !== null")
+        found = page.page.evaluate("watchkeeper.rows().map(({alarm}) => alarm.event)")
+        assert found == [raised]
+    page.page.keyboard.press("End")
+    page.see(f"document.querySelector('{opened}.cleared') !== null")
+    page.page.reload()
+    page.see("window.watchkeeper?.newest && watchkeeper.timeline.paused === null")
+    page.see(f"document.querySelector('{opened}.cleared') !== null")
+    assert page.page.evaluate("watchkeeper.timeline.extent()[0]") <= 1001
+
+
 def test_a_vehicle_can_be_found_by_keyboard_and_looked_into(screen: Any, listener: Any) -> None:
     page = screen()
     listener.aircraft(1000, 1006)
@@ -295,7 +320,7 @@ def test_a_remark_about_the_declared_topology_is_written_out(screen: Any) -> Non
     page = screen().page
     remark = {"declared": "uav1 behind gw1", "found": "behind gw2"}
     card = page.evaluate(
-        """async (remark) => (await import('/page/alarmlist.js')).diagnosisCard(
+        """async (remark) => (await import('/page/story.js')).diagnosisCard(
              {type: 'cut', location: 'gw1', confidence: 0.9, evidence: [remark]}).textContent""",
         remark,
     )

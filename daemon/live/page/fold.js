@@ -1,0 +1,43 @@
+// Alarms with one cause: the incident comes first, what it explains is folded under it.
+
+/**
+ * Incidents that go on, each with the ids of the alarms that it explains.
+ * @type {(rows: AlarmRow[]) => Map<string, string>}
+ */
+export function symptoms(rows) {
+  /** @type {Map<string, string>} the incident's id by that of the alarm */
+  const found = new Map();
+  for (const { alarm: { id, event }, state } of rows) {
+    if (event.kind !== 'incident' || state === 'cleared') continue;
+    for (const explained of event.evidence.alarms ?? []) found.set(String(explained), id);
+  }
+  return found;
+}
+
+/**
+ * Rows in the order of a list: after each incident what it explains, if that is unfolded. Incidents come before others of
+ * their rank, and as severe as the worst of what they explain.
+ * @type {(rows: AlarmRow[], unfolded: Set<string>) => Folded[]}
+ */
+export function folded(rows, unfolded) {
+  const of = symptoms(rows);
+  const there = new Set(rows.map(({ alarm }) => alarm.id));
+  /** @type {Map<string, AlarmRow[]>} */
+  const below = new Map();
+  /** @type {AlarmRow[]} */
+  const tops = [];
+  for (const row of rows) {
+    const incident = of.get(row.alarm.id);
+    if (incident !== undefined && there.has(incident)) below.set(incident, [...(below.get(incident) ?? []), row]);
+    else tops.push(row);
+  }
+  const incidents = tops.filter(({ alarm }) => below.has(alarm.id));
+  const others = tops.filter(({ alarm }) => !below.has(alarm.id));
+  return [...incidents, ...others].flatMap((row) => {
+    const under = below.get(row.alarm.id) ?? [];
+    /** @type {Folded[]} */
+    const list = [{ row, explains: under.length, under: false }];
+    if (unfolded.has(row.alarm.id)) list.push(...under.map((each) => ({ row: each, explains: 0, under: true })));
+    return list;
+  });
+}

@@ -1,0 +1,101 @@
+// The story of one alarm: the steps of its life, each a way to that moment, its diagnosis, and its evidence with units.
+
+import { el, facts } from './dom.js';
+import { kindOf } from './kinds.js';
+import { clock, label, short, span } from './units.js';
+
+const MOST = 24;
+
+/**
+ * What is left to say of an alarm that is over.
+ * @type {(event: AlarmEvent) => string}
+ */
+export function summary({ evidence, diagnosis, ended, t, t_raised }) {
+  const cause = diagnosis ? `${diagnosis.type.replaceAll('_', ' ')} at ${diagnosis.location}` : (evidence.causes ?? []).join(', ').replaceAll('_', ' ');
+  return `lasted ${span(t - t_raised)}${cause ? `|${cause}` : ''}${ended ? `|${ended.replaceAll('_', ' ')}` : ''}`;
+}
+
+/**
+ * Life, diagnosis and evidence. `later`: the evidence of the moment that is shown is not known; `go(t)` shows a moment.
+ * @type {(alarm: Alarm, later: boolean, go: (t: number) => void) => HTMLElement[]}
+ */
+export function about({ event, ack }, later, go) {
+  /** @type {HTMLElement[]} */
+  const parts = [steps(event, ack, go)];
+  if (later) return [...parts, el('p.tag', {}, 'The evidence of this moment is not kept: the daemon has no history.')];
+  if (event.diagnosis) parts.push(diagnosisCard(event.diagnosis));
+  return [...parts, el('h3.of', {}, 'Evidence', el('span', {}, `at ${clock(event.t)}`)), ...evidenceOf(event)];
+}
+
+/** @type {(event: AlarmEvent, ack: Acknowledgement | null, go: (t: number) => void) => HTMLElement} */
+function steps({ t_onset, t_raised, t_cleared, worst, ended }, ack, go) {
+  /** @type {[word: string, t: number, moment: boolean][]} */
+  const life = [['onset', t_onset, true], ['raised', t_raised, true]];
+  if (worst) life.push(['worst', worst.t, true]);
+  if (t_cleared !== null) life.push([ended ? `cleared (${ended.replaceAll('_', ' ')})` : 'cleared', t_cleared, true]);
+  if (ack) life.push([`acknowledged${ack.by ? ` by ${ack.by}` : ''}`, ack.t, false]);
+  return el('ol.life', {}, ...life.map(([word, t, moment]) => {
+    if (!moment) return el('li', {}, `${word} ${clock(t)}`);
+    const button = el('button', { type: 'button', title: 'Show this moment' }, `${word} ${clock(t)}`);
+    button.onclick = () => go(t);
+    return el('li', {}, button);
+  }));
+}
+
+/**
+ * Numbers with unit and meaning, then words. The exact number is in the title of its cell.
+ * @type {(event: AlarmEvent) => HTMLElement[]}
+ */
+function evidenceOf(event) {
+  const fields = kindOf(event.kind)?.evidence ?? [];
+  /** @type {Fact[]} */
+  const numbers = [];
+  /** @type {Fact[]} */
+  const words = [];
+  for (const [name, value] of Object.entries(event.evidence)) {
+    const [what, unit] = label(name);
+    const said = fields.find((field) => field.name === name);
+    const meaning = said ? `${said.meaning} (${name})` : name;
+    const measure = said?.unit || unit;
+    if (typeof value === 'number') numbers.push([what, `${short(value)}${measure ? ` ${measure}` : ''}`, meaning, String(value)]);
+    else if (typeof value === 'string' && name !== 'extent') words.push([name.replaceAll('_', ' '), value, meaning]);
+    else if (name === 'causes' && event.evidence.causes?.length) words.push(['causes', event.evidence.causes.join(', ').replaceAll('_', ' '), meaning]);
+  }
+  /** @type {Fact[]} */
+  const judged = [['score', short(event.score), 'how strong the evidence is', String(event.score)], ['threshold', short(event.threshold), 'an alarm is due at this score', String(event.threshold)]];
+  const parts = [facts([...judged, ...numbers.slice(0, MOST)])];
+  if (words.length) parts.push(facts(words));
+  return parts;
+}
+
+/**
+ * Alarms by what they say, and what the tools found: a line each.
+ * @type {(evidence: Clue[]) => string[]}
+ */
+function gathered(evidence) {
+  /** @type {Map<string, string[]>} */
+  const alarms = new Map();
+  const lines = [];
+  for (const clue of evidence) {
+    if ('tool' in clue) lines.push(`${clue.tool.replaceAll('_', ' ')} ${clue.target}: ${clue.found.replaceAll('_', ' ')}`);
+    else if ('declared' in clue) lines.push(`declared: ${clue.declared}; found: ${clue.found}`);
+    else alarms.set(clue.alarm, [...(alarms.get(clue.alarm) ?? []), clue.stream]);
+  }
+  return [...[...alarms].map(([word, streams]) => `${word}: ${streams.slice(0, 8).join(', ')}${streams.length > 8 ? ` and ${streams.length - 8} more` : ''}`), ...lines];
+}
+
+/**
+ * What is wrong and where, how sure that is, and what else it may be.
+ * @type {(diagnosis: Diagnosis) => HTMLElement}
+ */
+export function diagnosisCard({ type, location, confidence, evidence = [], alternatives = [] }) {
+  const bar = el('i');
+  bar.style.width = `${Math.round(100 * confidence)}%`;
+  const said = gathered(evidence).map((line) => el('li', {}, line));
+  const others = alternatives.slice(0, 3).map((a) => `${a.type.replaceAll('_', ' ')} at ${a.location} ${Math.round(100 * a.confidence)} %`);
+  return el('div.diagnosis', {},
+    el('h3', {}, `${type.replaceAll('_', ' ')} at ${location}`, el('span', {}, `${Math.round(100 * confidence)} %`)),
+    el('div.sure', {}, bar),
+    said.length ? el('ul', {}, ...said) : null,
+    others.length ? el('p.tag', {}, `or: ${others.join('; ')}`) : null);
+}
