@@ -40,6 +40,10 @@ class NoHistoryError(Exception):
     """Nothing can be read now; the message says why."""
 
 
+class NotBegunError(NoHistoryError):
+    """There is a history, and nothing in it yet."""
+
+
 @dataclass(frozen=True, slots=True)
 class Series:
     """Samples of one vehicle: event times, and the columns by name. NaN: not known."""
@@ -76,7 +80,9 @@ class Reader:
     def _connection(self) -> sqlite3.Connection:
         opened: int = self._writer.opened
         if not opened or not self._writer.path.exists():
-            raise NoHistoryError(self._writer.trouble or "the history has not begun")
+            if self._writer.trouble:
+                raise NoHistoryError(self._writer.trouble)
+            raise NotBegunError("the history has not begun")
         if getattr(self._local, "db", None) is None or self._local.opened != opened:
             self._local.db, self._local.opened = open_for_reading(self._writer.path), opened
         found: sqlite3.Connection = self._local.db

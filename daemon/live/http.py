@@ -30,7 +30,14 @@ from watchkeeper.daemon.live.view import FullError, Live, RefusedError
 from watchkeeper.daemon.live.viewer import Viewer, parse_wish
 from watchkeeper.detectors.alarms.events import encode_event
 
-TYPES = {"html": "text/html", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
+TYPES = {
+    "html": "text/html",
+    "css": "text/css",
+    "js": "text/javascript",
+    "svg": "image/svg+xml",
+    "bin": "application/octet-stream",
+    "txt": "text/plain",
+}
 HEADERS = {
     "Content-Security-Policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "

@@ -2,6 +2,7 @@
 // For the type checker only; the page never loads this file.
 
 type App = import('../../daemon/live/page/main.js').App;
+type BaseMap = import('../../daemon/live/page/basemap.js').BaseMap;
 type Alarm = import('../../daemon/live/page/alarms.js').Alarm;
 type Fleet = import('../../daemon/live/page/fleet.js').Fleet;
 type History_ = import('../../daemon/live/page/history.js').History;

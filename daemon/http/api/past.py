@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 
 from watchkeeper.daemon.history import alarms, past
-from watchkeeper.daemon.history.reader import Era, era_of, eras
+from watchkeeper.daemon.history.reader import Era, NotBegunError, era_of, eras
 from watchkeeper.daemon.http.api.served import Served
 from watchkeeper.daemon.http.api.shapes import EraExtent, MomentQuery, Timeline, TimelineQuery, TimelineStep
 from watchkeeper.daemon.http.api.table import Bytes, Call, Refusal, Route
@@ -53,7 +53,10 @@ class _Past:
     async def timeline(self, call: Call) -> Timeline:
         query: TimelineQuery = call.query
         await self._served.settle()
-        return await self._served.ask(lambda db: _timeline(db, query))
+        try:
+            return await self._served.ask(lambda db: _timeline(db, query))
+        except NotBegunError:
+            return Timeline(eras=[], era=None, t0=None, t1=None, step_s=0.0, steps=[])
 
 
 def _timeline(db: sqlite3.Connection, query: TimelineQuery) -> Timeline:

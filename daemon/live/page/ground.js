@@ -1,4 +1,4 @@
-// What lies under the vehicles: the grid, the scale, areas of interference, and the trails of the last minute or two.
+// What lies under the vehicles: land and borders, the grid, the scale, areas of interference, and the trails of the last minute or two.
 
 import { EARTH, eastOf, latOf, lonOf, northOf, stretch, WORLD_M } from './fleet.js';
 import { fonts, palette } from './palette.js';
@@ -12,11 +12,12 @@ const NO_PLACE = -1e9;
 
 /**
  * Paint everything below the vehicles. `areas`: {lat, lon, radius_km}.
- * @type {(pen: Pen, view: View, world: World, trail: Trail, areas: Area[]) => void}
+ * @type {(pen: Pen, view: View, world: World, base: BaseMap, trail: Trail, areas: Area[]) => void}
  */
-export function drawGround(pen, view, world, trail, areas) {
+export function drawGround(pen, view, world, base, trail, areas) {
   pen.clearRect(0, 0, view.width, view.height);
   if (world === EARTH) {
+    base.draw(pen, view);
     graticule(pen, view);
     for (const area of areas) interference(pen, view, area);
   } else {

@@ -113,6 +113,8 @@ export class App {
         // a log that is played again has samples instead of messages, and no other pages
         setText(by('f-rate-name'), message.recorded ? 'samples/s' : 'messages/s');
         by('pages').hidden = message.recorded;
+        setText(by('live'), message.recorded ? 'end' : 'live');
+        document.body.classList.toggle('recorded', message.recorded);
         this.alarmsChanged();
         break;
       case 'news': {

@@ -1,5 +1,6 @@
 // The map: redraws the vehicles with every frame that moves something, and the ground under them when it must.
 
+import { BaseMap } from './basemap.js';
 import { penOf } from './dom.js';
 import { EARTH } from './fleet.js';
 import { drawGround } from './ground.js';
@@ -50,6 +51,7 @@ export class MapView {
     /** @type {Box} */
     this.box = [0, 0, 0, 0];
     this.drawnAt = 0;
+    this.base = new BaseMap(() => { this.groundStale = true; });
     this.stale = this.groundStale = true;
     /** @type {{ x: number, y: number, scale: number, at: number, world: World | null }} */
     this.under = { x: 0, y: 0, scale: 1, at: 0, world: null };
@@ -188,7 +190,7 @@ export class MapView {
         Object.assign(under, { x: view.x, y: view.y, scale: view.scale, at: now, world: this.world });
         const pen = penOf(this.ground);
         pen.setTransform(this.ratio, 0, 0, this.ratio, 0, 0);
-        drawGround(pen, view, this.world, this.app.trail(), this.app.areas());
+        drawGround(pen, view, this.world, this.base, this.app.trail(), this.app.areas());
         this.ground.style.transform = '';
         this.groundStale = false;
         this.stats.ground_ms += performance.now() - began;

@@ -1,7 +1,7 @@
 // The theme: which one, and its colours as the canvases need them.
 
 const NAMES = ['ground', 'surface', 'raised', 'line', 'line-strong', 'text', 'muted', 'accent', 'warning', 'caution',
-  'advisory', 'good', 'grid', 'grid-text', 'halo', 'alt-0', 'alt-1', 'alt-2', 'unknown'];
+  'advisory', 'good', 'grid', 'grid-text', 'halo', 'alt-0', 'alt-1', 'alt-2', 'unknown', 'land', 'coast', 'border'];
 const KEY = 'watchkeeper-theme';
 const dark = matchMedia('(prefers-color-scheme: dark)');
 /** @type {(() => void)[]} */

@@ -22,6 +22,7 @@ export class Search {
     this.problem = '';
     this.asked = 0;
     this.loading = false;
+    this.lent = false;
     /** @type {number | undefined} */
     this.due = undefined;
     by('q').oninput = () => this.changed();
@@ -37,6 +38,10 @@ export class Search {
   /** The filters changed: ask soon, and show that in the address. */
   changed() {
     clearTimeout(this.due);
+    // a word is looked for in the whole history, unless a part of it is chosen
+    const words = by('q').value.trim() !== '';
+    if (words && !by('when').value) [this.lent, by('when').value] = [true, 'all'];
+    else if (!words && this.lent) [this.lent, by('when').value] = [false, ''];
     this.asked++;
     this.loading = this.on;
     this.due = setTimeout(() => this.ask(null), WAIT_MS);

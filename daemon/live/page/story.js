@@ -57,7 +57,8 @@ function evidenceOf(event) {
     const said = fields.find((field) => field.name === name);
     const meaning = said ? `${said.meaning} (${name})` : name;
     const measure = said?.unit || unit;
-    if (typeof value === 'number') numbers.push([what, `${short(value)}${measure ? ` ${measure}` : ''}`, meaning, String(value)]);
+    const written = measure === '0/1' ? (value ? 'yes' : 'no') : `${short(Number(value))}${measure ? ` ${measure}` : ''}`;
+    if (typeof value === 'number') numbers.push([what, written, meaning, String(value)]);
     else if (typeof value === 'string' && name !== 'extent') words.push([name.replaceAll('_', ' '), value, meaning]);
     else if (name === 'causes' && event.evidence.causes?.length) words.push(['causes', event.evidence.causes.join(', ').replaceAll('_', ' '), meaning]);
   }
