@@ -14,7 +14,9 @@ type Point = [x: number, y: number];
 /** West, south, east, north; or left, top, width, height on the screen. */
 type Box = [number, number, number, number];
 type World = 'earth' | 'local';
-type Pane = 'alarms' | 'vehicle' | 'network';
+type Pane = 'alarms' | 'fleet' | 'vehicle' | 'network';
+/** What the table of vehicles is sorted by. */
+type SortBy = 'name' | 'alt_m' | 'speed_mps' | 'track_deg' | 'age_s' | 'score';
 
 // -- pictures: daemon/live/picture.py ---------------------------------------------------------------------------
 
@@ -384,6 +386,15 @@ interface Series {
   score: number[];
   alt: number[];
   speed: number[];
+}
+
+/** The elements of one row of the table of vehicles, and whom it shows now. */
+interface TableRow {
+  line: HTMLElement;
+  star: HTMLButtonElement;
+  name: HTMLButtonElement;
+  cells: HTMLElement[];
+  id: string;
 }
 
 /** The elements of one alarm in the list, and what they show now. */

@@ -4,7 +4,7 @@ import { by, el } from './dom.js';
 import { gestures, zoomBy } from './gestures.js';
 
 /** @type {Pane[]} */
-export const PANES = ['alarms', 'vehicle', 'network'];
+export const PANES = ['alarms', 'fleet', 'vehicle', 'network'];
 const FOUND = 30;
 
 /**

@@ -18,9 +18,11 @@ import { onTheme } from './palette.js';
 import { alarmOf, Past } from './past.js';
 import { Playback } from './playback.js';
 import { Search } from './search.js';
+import { FleetTable } from './table.js';
 import { Timeline } from './timeline.js';
 import { clock, known } from './units.js';
 import { VehiclePane } from './vehicle.js';
+import { WatchList } from './watchlist.js';
 import { decode, Wire } from './wire.js';
 
 const LIST_MS = 250;
@@ -57,7 +59,9 @@ export class App {
     this.playback = new Playback(this);
     this.timeline = new Timeline(this);
     this.search = new Search(this);
+    this.watch = new WatchList();
     this.list = new AlarmList(this);
+    this.table = new FleetTable(this);
     this.vehicle = new VehiclePane(this);
     this.network = new NetworkPane(this);
     this.map = new MapView(by('ground'), by('air'), this);
@@ -192,6 +196,7 @@ export class App {
     this.worlds();
     if (this.timeline.paused !== null) this.listSoon(true);
     this.vehicle.render();
+    this.table.render();
     setText(by('map-words'), `${picture.rows} vehicles at ${clock(picture.t)}`);
   }
 
@@ -259,6 +264,7 @@ export class App {
     this.vehicle.detail = null;
     if (!id) this.follow(false);
     this.wire.ask({ select: id });
+    this.table.render();
     if (go && id) this.map.goTo([id]);
     if (open && id) this.showPane('vehicle');
     this.vehicle.render();
@@ -368,6 +374,11 @@ export class App {
     setTimeout(() => button.classList.remove('done'), 1500);
   }
 
+  toggleWatch() {
+    if (this.selected) this.watch.toggle(this.selected);
+    this.table.render();
+  }
+
   /** @type {(on: boolean) => void} */
   follow(on) {
     this.following = on && Boolean(this.selected);
@@ -385,6 +396,7 @@ export class App {
     this.wire.ask({ network: name === 'network' });
     this.address.changed(true);
     this.vehicle.render();
+    this.table.render();
     this.network.render();
   }
 

@@ -210,7 +210,7 @@ def test_a_vehicle_can_be_found_by_keyboard_and_looked_into(screen: Any, listene
     page.page.keyboard.press("?")
     assert page.page.locator("#help").is_visible()
     page.page.keyboard.press("Escape")
-    page.page.keyboard.press("3")
+    page.page.keyboard.press("4")
     page.see("document.getElementById('pane-network').innerText", lambda pane: "2 aircraft" in pane)
 
 
@@ -239,7 +239,7 @@ def check_with_axe(page: Screen) -> None:
     page.see("document.querySelectorAll('.alarm').length > 0 && watchkeeper.fleet.rows > 2")
     page.page.keyboard.press("j")
     page.see("watchkeeper.selected !== null")
-    for pane in ("alarms", "vehicle", "network"):
+    for pane in ("alarms", "fleet", "vehicle", "network"):
         page.page.evaluate(f"watchkeeper.showPane('{pane}')")
         if pane == "vehicle":
             page.see("watchkeeper.vehicle.detail?.known")
@@ -278,12 +278,46 @@ def test_two_thousand_vehicles_are_shown_and_the_past_of_them_is_bounded(screen:
     assert 250 <= page.page.evaluate("watchkeeper.history.entries.length") <= 300
 
 
+NAMES = "[...document.querySelectorAll('.rows .row:not([hidden]) .name')].map((name) => name.textContent)"
+ALTITUDES = """watchkeeper.table.order.map((slot) => {
+  const {fleet} = watchkeeper; return fleet.picture.columns.alt_m[fleet.row(slot)]; })"""
+
+
+def test_the_table_sorts_filters_keeps_its_order_under_the_pointer_and_remembers_a_watch_list(
+    screen: Any, listener: Any
+) -> None:
+    page = screen()
+    crowd(listener, 3.0, pace=False)
+    page.see("watchkeeper.fleet.rows", lambda rows: rows >= 1950)
+    page.page.keyboard.press("2")
+    # of all of them only those that can be seen exist
+    page.see(NAMES, lambda names: 10 < len(names) < 60)
+    page.page.get_by_role("columnheader", name="alt").get_by_role("button").click()
+    found = page.see(ALTITUDES, lambda found: len(found) >= 1950)
+    assert found == sorted(found, reverse=True)
+
+    page.page.locator(".rows .row .star").nth(2).click()
+    starred = page.page.evaluate("[...watchkeeper.watch.ids]")
+    assert len(starred) == 1
+    before = page.page.evaluate("watchkeeper.table.order.slice(0, 50)")
+    # the newest picture has other altitudes, and the pointer is on the table
+    page.page.evaluate("watchkeeper.fleet.picture.columns.alt_m.reverse(), watchkeeper.table.render()")
+    assert page.page.evaluate("watchkeeper.table.order.slice(0, 50)") == before
+
+    page.page.reload()
+    page.see("window.watchkeeper?.fleet.rows", lambda rows: rows is not None and rows >= 1950)
+    page.page.get_by_role("button", name="watch list", exact=False).first.click()
+    page.see("watchkeeper.table.order.length === 1")
+    assert page.page.evaluate("watchkeeper.table.rows[0].id") == starred[0]
+
+
 @pytest.mark.long
 def test_two_thousand_vehicles_for_a_minute_at_thirty_frames_a_second_without_growth(
     screen: Any, listener: Any
 ) -> None:
-    """Half a minute left alone, then half a minute in which the map is moved with every frame."""
+    """Map and table open: half a minute left alone, then half a minute in which the map is moved with every frame."""
     page = screen(motion="no-preference")
+    page.page.evaluate("watchkeeper.showPane('fleet')")
     devtools = page.context.new_cdp_session(page.page)
     devtools.send("Performance.enable")
 
