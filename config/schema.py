@@ -302,6 +302,23 @@ class Http(Section, frozen=True):
             form="http://HOST[:PORT][/PATH] or https://HOST[:PORT][/PATH]",
         ),
     ] = ""
+    site: Annotated[
+        str,
+        text(
+            "where the receiver stands: the outline of its range on the page is drawn around it",
+            pattern=r"^(-?\d{1,2}(\.\d+)?,-?\d{1,3}(\.\d+)?)?$",
+            form="latitude,longitude in degrees, such as 47.46,8.55",
+        ),
+    ] = ""
+    tiles: Annotated[
+        str,
+        text(
+            "map tiles instead of the built-in map; every browser that opens the page then asks that server",
+            pattern=r"^(https?://[A-Za-z0-9.:-]+/[^\s;,'\"<>]*\{z\}[^\s;,'\"<>]*)?$",
+            form="an address with {z}, {x} and {y}",
+        ),
+    ] = ""
+    tiles_credit: Annotated[str, text("whose map it is, shown in its corner; map servers ask for it")] = ""
     require_token: Annotated[
         bool, text("on this machine too; without it whoever is on this machine may look and operate")
     ] = False

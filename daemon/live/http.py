@@ -17,6 +17,7 @@ from contextlib import suppress
 from hashlib import blake2b
 from importlib.resources import files
 from typing import TypeVar
+from urllib.parse import urlsplit
 
 import aiohttp
 import msgspec
@@ -81,7 +82,8 @@ class Page:
     def __init__(self, live: Live, settings: Http) -> None:
         self._live = live
         self._public_name = settings.public_name
-        self._files = _load()
+        self._files = _load() | {"settings.json": _about(settings)}
+        self._headers = _headers(settings)
         self._drawing: asyncio.Task[None] | None = None
         self._open: set[web.WebSocketResponse] = set()
         self.routes = [
@@ -118,7 +120,7 @@ class Page:
         if found is None:
             raise web.HTTPNotFound
         body, kind, tag = found
-        headers = {**HEADERS, "ETag": tag}
+        headers = {**self._headers, "ETag": tag}
         if request.headers.get("If-None-Match") == tag:
             return web.Response(status=304, headers=headers)
         return web.Response(body=body, content_type=kind, charset="utf-8", headers=headers)
@@ -202,6 +204,26 @@ def printable(by: str) -> str:
     return "".join(c for c in by if c.isprintable())[:BY_MAX]
 
 
+def _headers(settings: Http) -> dict[str, str]:
+    """Those of every file; images may come from the map server that the configuration names, and from nowhere else."""
+    policy = HEADERS["Content-Security-Policy"]
+    if settings.tiles:
+        found = urlsplit(settings.tiles)
+        policy = policy.replace("img-src 'self'", f"img-src 'self' {found.scheme}://{found.netloc}")
+    return {**HEADERS, "Content-Security-Policy": policy}
+
+
+def _about(settings: Http) -> tuple[bytes, str, str]:
+    """What the configuration says about the map, as a file of the page."""
+    site = [float(part) for part in settings.site.split(",")] if settings.site else None
+    body = msgspec.json.encode({"tiles": settings.tiles, "credit": settings.tiles_credit, "site": site})
+    return body, "application/json", _tag(body)
+
+
+def _tag(body: bytes) -> str:
+    return f'"{blake2b(body, digest_size=8).hexdigest()}"'
+
+
 def _load() -> dict[str, tuple[bytes, str, str]]:
     """The page's files by name: body, type and tag. All of them are in memory: no request ever names a path."""
     found = {}
@@ -209,5 +231,5 @@ def _load() -> dict[str, tuple[bytes, str, str]]:
         kind = TYPES.get(file.name.rpartition(".")[2])
         if kind is not None:
             body = file.read_bytes()
-            found[file.name] = body, kind, f'"{blake2b(body, digest_size=8).hexdigest()}"'
+            found[file.name] = body, kind, _tag(body)
     return found

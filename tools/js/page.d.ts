@@ -332,6 +332,7 @@ type Message = AlarmsMessage | { type: 'news'; news: News[] } | RosterMessage | 
 /** Elements of index.html that are more than an HTMLElement, by id. */
 interface Elements {
   air: HTMLCanvasElement;
+  banner: HTMLDetailsElement;
   csv: HTMLAnchorElement;
   events: HTMLCanvasElement;
   find: HTMLInputElement;
@@ -339,11 +340,15 @@ interface Elements {
   help: HTMLDialogElement;
   json: HTMLAnchorElement;
   kind: HTMLSelectElement;
+  notify: HTMLInputElement;
   q: HTMLInputElement;
+  range: HTMLInputElement;
   scrub: HTMLInputElement;
+  sound: HTMLInputElement;
   span: HTMLSelectElement;
   spark: HTMLCanvasElement;
   speed: HTMLSelectElement;
+  units: HTMLSelectElement;
   when: HTMLSelectElement;
 }
 type ElementOf<Id extends string> = Id extends keyof Elements ? Elements[Id] : HTMLElement;

@@ -3,6 +3,7 @@
 import { SEVERITIES } from './alarms.js';
 import { by, el, setText, shape } from './dom.js';
 import { folded, symptoms } from './fold.js';
+import { shelf } from './shelve.js';
 import { about, summary } from './story.js';
 import { clock, span } from './units.js';
 
@@ -152,7 +153,7 @@ export class AlarmList {
     const [ack, accept] = [el('button.ack', { type: 'button' }), el('button.accept', { type: 'button', hidden: true }, ACCEPT)];
     const [top, told, fold] = [el('span.top', {}, kind, who), el('div.told'), el('button.fold', { type: 'button', hidden: true })];
     const link = el('button.small', { type: 'button' }, 'Copy link');
-    const about = el('div.about', { hidden: true }, told, el('div.acts', {}, link));
+    const about = el('div.about', { hidden: true }, told, el('div.acts', {}, link, el('span')));
     const open = el('button.open', { type: 'button' }, top, sub);
     const li = el('li.alarm', {}, open, el('div.side', {}, when, ack, accept), fold, about);
     li.dataset.id = id;
@@ -237,9 +238,10 @@ export class AlarmList {
   tell(item, alarm, later) {
     const here = this.app.rows().find(({ alarm: { id } }) => id === alarm.id);
     const [told, hidden] = here ? [here.alarm, here.later] : [alarm, later];
-    const of = `${told.event.t}|${told.event.state}|${told.ack?.t}|${hidden}`;
+    const of = `${told.event.t}|${told.event.state}|${told.ack?.t}|${told.shelved}|${hidden}`;
     if (item.of === of) return;
     item.of = of;
+    item.about.querySelector('.acts > :last-child')?.replaceWith(shelf(told, () => this.app.past.again()));
     item.told.replaceChildren(...about(told, hidden, (t) => this.app.timeline.show(t, { push: true })));
   }
 }

@@ -3,6 +3,7 @@
 
 import { eastOf, northOf, WORLD_M } from './fleet.js';
 import { fonts, palette } from './palette.js';
+import { Tiles } from './tiles.js';
 
 // Pixels per metre from which airports are drawn, and from which with their codes.
 const DOTS_FROM = 3e-4;
@@ -71,8 +72,18 @@ export class BaseMap {
     this.borders = [];
     /** @type {{ code: string, x: number, y: number }[]} from south to north */
     this.airports = [];
+    this.tiles = new Tiles('', ready);
+    this.ready = ready;
     void load('world.bin').then((bytes) => this.readWorld(bytes)).then(ready).catch(() => {});
     void load('airports.bin').then((bytes) => this.readAirports(bytes)).then(ready).catch(() => {});
+  }
+
+  /**
+   * Tiles of a map server instead.
+   * @type {(address: string) => void}
+   */
+  useTiles(address) {
+    this.tiles = new Tiles(address, this.ready);
   }
 
   /** @type {(bytes: Bytes) => void} */
@@ -105,6 +116,7 @@ export class BaseMap {
 
   /** @type {(pen: Pen, view: View) => void} */
   draw(pen, view) {
+    if (this.tiles.draw(pen, view)) return;
     pen.fillStyle = palette.land;
     pen.beginPath();
     shifted(this.land, view, (line, shift) => fill(pen, view, line.points, shift));

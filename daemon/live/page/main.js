@@ -5,9 +5,10 @@ import { AlarmList } from './alarmlist.js';
 import { Alarms, marksOf } from './alarms.js';
 import { ask, tell, whyNot } from './api.js';
 import { StreamClock } from './clock.js';
+import { Banner } from './banner.js';
 import { controls, PANES, worldButtons, worldOf } from './controls.js';
 import { by, setText } from './dom.js';
-import { EARTH, Fleet, LOCAL } from './fleet.js';
+import { EARTH, eastOf, Fleet, LOCAL, northOf } from './fleet.js';
 import { Header } from './header.js';
 import { History } from './history.js';
 import { keyboard } from './keys.js';
@@ -17,6 +18,7 @@ import { NetworkPane } from './network.js';
 import { onTheme } from './palette.js';
 import { alarmOf, Past } from './past.js';
 import { Playback } from './playback.js';
+import { Prefs } from './prefs.js';
 import { Search } from './search.js';
 import { FleetTable } from './table.js';
 import { Timeline } from './timeline.js';
@@ -54,6 +56,7 @@ export class App {
     /** @type {Map<string, number>} */
     this.pairRanks = new Map();
     this.header = new Header();
+    this.banner = new Banner();
     this.address = new Address(this);
     this.past = new Past(this);
     this.playback = new Playback(this);
@@ -64,6 +67,7 @@ export class App {
     this.table = new FleetTable(this);
     this.vehicle = new VehiclePane(this);
     this.network = new NetworkPane(this);
+    this.prefs = new Prefs(this);
     this.map = new MapView(by('ground'), by('air'), this);
     controls(this);
     keyboard(this);
@@ -80,12 +84,21 @@ export class App {
   /** What the address asks for, and what the daemon remembers from before this page was opened. */
   async begin() {
     this.address.read();
+    void this.learnSettings();
     void learnKinds().then((kinds) => kinds.forEach((kind) => this.list.addKind(kind)));
     /** @type {AlarmPage} */
     const { alarms } = await ask('/alarms', { active: false, sort: 't_last', limit: 200 }).catch(() => ({ alarms: [], total: 0, next: null }));
     if (this.recorded || !alarms.length) return;
     this.alarms.remember(alarms.map(alarmOf));
     this.alarmsChanged();
+  }
+
+  /** What the configuration says about the map. */
+  async learnSettings() {
+    const settings = await fetch('/page/settings.json').then((answer) => answer.json()).catch(() => ({}));
+    if (settings.tiles) this.map.base.useTiles(settings.tiles);
+    if (settings.site) this.map.range.begin([eastOf(settings.site[1]), northOf(settings.site[0])]);
+    setText(by('credit'), settings.tiles ? settings.credit : 'Natural Earth');
   }
 
   // -- what comes in ------------------------------------------------------------------------------------------
@@ -99,6 +112,7 @@ export class App {
     this.fleet.pace = Math.max(1, this.clock.rate);
     this.history.add(buffer, picture);
     this.header.take(picture, this.recorded);
+    this.banner.take(picture, this.recorded);
     if (this.timeline.paused === null) this.shown(picture);
     this.timeline.render();
     const waiting = picture.rows ? '' : picture.state[0] ?? 'No vehicle has sent a position yet.';
@@ -123,7 +137,10 @@ export class App {
         break;
       case 'news': {
         const fresh = message.news.map((news) => this.alarms.take(news)).filter((alarm) => alarm !== null);
-        for (const { event, say } of fresh) setText(by('say'), `${event.severity}: ${say}`);
+        for (const alarm of fresh) {
+          setText(by('say'), `${alarm.event.severity}: ${alarm.say}`);
+          this.prefs.raised(alarm);
+        }
         this.alarmsChanged(fresh.length > 0);
         if (fresh.length) this.timeline.soon();
         break;
@@ -192,6 +209,7 @@ export class App {
   /** @type {(picture: Picture) => void} */
   shown(picture) {
     this.fleet.show(picture);
+    this.map.range.take(this.fleet);
     this.mark();
     this.worlds();
     if (this.timeline.paused !== null) this.listSoon(true);

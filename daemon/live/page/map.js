@@ -7,6 +7,7 @@ import { drawGround } from './ground.js';
 import { Labels } from './labels.js';
 import { drawPairs, drawTexts } from './pairs.js';
 import { onTheme, palette } from './palette.js';
+import { Range } from './range.js';
 import { Symbols } from './symbols.js';
 import { boundsOf, drawMarks, drawSymbols, HOLLOW_S } from './vehicles.js';
 import { View } from './view.js';
@@ -52,6 +53,7 @@ export class MapView {
     this.box = [0, 0, 0, 0];
     this.drawnAt = 0;
     this.base = new BaseMap(() => { this.groundStale = true; });
+    this.range = new Range();
     this.stale = this.groundStale = true;
     /** @type {{ x: number, y: number, scale: number, at: number, world: World | null }} */
     this.under = { x: 0, y: 0, scale: 1, at: 0, world: null };
@@ -191,6 +193,7 @@ export class MapView {
         const pen = penOf(this.ground);
         pen.setTransform(this.ratio, 0, 0, this.ratio, 0, 0);
         drawGround(pen, view, this.world, this.base, this.app.trail(), this.app.areas());
+        if (this.app.prefs.kept.range) this.range.draw(pen, view, this.world);
         this.ground.style.transform = '';
         this.groundStale = false;
         this.stats.ground_ms += performance.now() - began;

@@ -6,6 +6,17 @@ const KT_MPS = 1852 / 3600;
 // Event times below this are seconds of a simulation, not dates.
 const UNIX_FROM_S = 1e9;
 
+/** @type {'auto' | 'aviation' | 'metric'} auto: aircraft in feet and knots, everybody else in metres */
+let system = 'auto';
+
+/** @type {(wanted: string) => void} */
+export function setUnits(wanted) {
+  system = wanted === 'aviation' || wanted === 'metric' ? wanted : 'auto';
+}
+
+/** @type {(aircraft: boolean) => boolean} */
+const inFeet = (aircraft) => (system === 'auto' ? aircraft : system === 'aviation');
+
 /** @type {(x: number | null | undefined) => x is number} */
 export const known = (x) => x !== null && x !== undefined && Number.isFinite(x);
 
@@ -46,12 +57,12 @@ export function short(x) {
 }
 
 /**
- * Altitude: aircraft in flight levels or feet, everybody else in metres.
+ * Altitude in flight levels or feet, or in metres.
  * @type {(m: number, aircraft: boolean) => string}
  */
 export function altitude(m, aircraft) {
   if (!known(m)) return '–';
-  if (!aircraft) return `${m.toFixed(0)} m`;
+  if (!inFeet(aircraft)) return `${m.toFixed(0)} m`;
   const ft = m / FT_M;
   return ft >= 10000 ? `FL${Math.round(ft / 100)}` : `${Math.round(ft / 25) * 25} ft`;
 }
@@ -59,13 +70,13 @@ export function altitude(m, aircraft) {
 /** @type {(mps: number, aircraft: boolean) => string} */
 export function speed(mps, aircraft) {
   if (!known(mps)) return '–';
-  return aircraft ? `${(mps / KT_MPS).toFixed(0)} kt` : `${mps.toFixed(1)} m/s`;
+  return inFeet(aircraft) ? `${(mps / KT_MPS).toFixed(0)} kt` : `${mps.toFixed(1)} m/s`;
 }
 
 /** @type {(mps: number, aircraft: boolean) => string} */
 export function climb(mps, aircraft) {
   if (!known(mps)) return '–';
-  if (!aircraft) return `${mps.toFixed(1)} m/s`;
+  if (!inFeet(aircraft)) return `${mps.toFixed(1)} m/s`;
   const fpm = Math.round(mps / FT_M * 60 / 50) * 50;
   return fpm === 0 ? 'level' : `${fpm > 0 ? '+' : '−'}${Math.abs(fpm)} fpm`;
 }

@@ -214,6 +214,48 @@ def test_a_vehicle_can_be_found_by_keyboard_and_looked_into(screen: Any, listene
     page.see("document.getElementById('pane-network').innerText", lambda pane: "2 aircraft" in pane)
 
 
+def test_an_alarm_is_shelved_for_a_while_for_everybody_and_taken_down(
+    screen: Any, listener: Any, wait_for: Any
+) -> None:
+    one, other = screen(), screen("light", PHONE)
+    listener.aircraft(1000, 1012)
+    wait_for(lambda: [a for a in listener.alarms("raised") if a["kind"] == "conflict"])
+    one.see("document.querySelectorAll('.alarm').length === 1")
+    one.row("conflict").locator(".open").click()
+    one.row("conflict").locator("select").select_option("subjects:60")
+    for each in (one, other):
+        each.see(each.classes("conflict"), lambda found: "shelved" in found)
+        # it is still there, and does not ask for attention
+        assert each.page.evaluate("document.getElementById('f-caution').textContent") == "0"
+    one.page.locator(".alarm button", has_text="Take off the shelf").click()
+    other.see(other.classes("conflict"), lambda found: "shelved" not in found)
+    other.see("document.getElementById('f-caution').textContent", lambda found: found == "1")
+
+
+def test_input_that_is_refused_is_said_on_top_of_the_page(screen: Any, listener: Any) -> None:
+    page = screen()
+    listener.aircraft(1000, 1003)
+    page.see("watchkeeper.newest?.t !== null && document.getElementById('banner').hidden")
+    for _ in range(3):
+        listener.send("telemetry/adsb/east", b'{"t": .5}')
+    page.see("document.getElementById('banner-words').textContent", lambda words: "3 messages were refused" in words)
+
+
+def test_units_are_those_that_the_reader_wants_and_stay_so(screen: Any, listener: Any) -> None:
+    page = screen()
+    listener.aircraft(1000, 1006)
+    page.see("watchkeeper.fleet.slots.size === 2")
+    page.page.keyboard.press("?")
+    page.page.locator("#units").select_option("metric")
+    page.page.keyboard.press("Escape")
+    page.page.keyboard.press("2")
+    metres = "document.querySelector('.rows .row')?.innerText ?? ''"
+    page.see(metres, lambda row: "9144 m" in row and "231.5 m/s" in row)
+    page.page.reload()
+    page.see("window.watchkeeper?.fleet.slots.size === 2")
+    page.see(metres, lambda row: "9144 m" in row)
+
+
 def test_a_lost_connection_is_said_and_mended(screen: Any, listener: Any) -> None:
     page = screen()
     listener.aircraft(1000, 1003)

@@ -1,0 +1,83 @@
+// What a person prefers: units, a sound, a notification of the browser, the range outline. Kept in this browser only.
+
+import { by } from './dom.js';
+import { setUnits } from './units.js';
+
+const KEY = 'watchkeeper-prefs';
+// Tones of a warning, a caution and an advisory, Hz, and how long each lasts.
+/** @type {Record<Severity, number[]>} */
+const TONES = { warning: [880, 660, 880], caution: [660, 660], advisory: [440] };
+const TONE_S = 0.16;
+// More alarms at once than this are one sound.
+const QUIET_MS = 1500;
+
+export class Prefs {
+  /** @param {App} app */
+  constructor(app) {
+    this.app = app;
+    this.kept = { units: 'auto', sound: false, notify: false, range: false };
+    try { Object.assign(this.kept, JSON.parse(localStorage.getItem(KEY) ?? '{}')); } catch { /* nothing kept */ }
+    /** @type {AudioContext | null} */
+    this.audio = null;
+    this.sounded = -QUIET_MS;
+    const { units, sound, notify, range } = { units: by('units'), sound: by('sound'), notify: by('notify'), range: by('range') };
+    units.value = this.kept.units;
+    sound.checked = this.kept.sound;
+    range.checked = this.kept.range;
+    notify.checked = this.kept.notify && 'Notification' in window && Notification.permission === 'granted';
+    units.onchange = () => this.change({ units: units.value });
+    range.onchange = () => this.change({ range: range.checked });
+    sound.onchange = () => {
+      this.change({ sound: sound.checked });
+      if (sound.checked) this.play('advisory');
+    };
+    notify.onchange = async () => {
+      if (notify.checked && 'Notification' in window) notify.checked = await Notification.requestPermission() === 'granted';
+      this.change({ notify: notify.checked });
+    };
+    setUnits(this.kept.units);
+  }
+
+  /** @type {(some: Partial<Prefs['kept']>) => void} */
+  change(some) {
+    Object.assign(this.kept, some);
+    try { localStorage.setItem(KEY, JSON.stringify(this.kept)); } catch { /* for this visit only */ }
+    setUnits(this.kept.units);
+    this.app.map.restyle();
+    if (this.app.fleet.picture) this.app.shown(this.app.fleet.picture);
+  }
+
+  /**
+   * An alarm was raised that nobody has shelved.
+   * @type {(alarm: Alarm) => void}
+   */
+  raised({ event, say, id, shelved }) {
+    if (shelved) return;
+    if (this.kept.sound) this.play(event.severity);
+    if (!this.kept.notify || !document.hidden || !('Notification' in window) || Notification.permission !== 'granted') return;
+    const shown = new Notification(`${event.severity}: ${event.kind.replaceAll('_', ' ')}`, { body: say, tag: id });
+    shown.onclick = () => {
+      window.focus();
+      this.app.choose(id);
+    };
+  }
+
+  /** @type {(severity: Severity) => void} */
+  play(severity) {
+    const now = performance.now();
+    if (now - this.sounded < QUIET_MS) return;
+    this.sounded = now;
+    const audio = this.audio ??= new AudioContext();
+    TONES[severity].forEach((hz, i) => {
+      const [tone, volume] = [audio.createOscillator(), audio.createGain()];
+      const at = audio.currentTime + i * (TONE_S + 0.04);
+      tone.frequency.value = hz;
+      volume.gain.setValueAtTime(0.0001, at);
+      volume.gain.exponentialRampToValueAtTime(0.2, at + 0.02);
+      volume.gain.exponentialRampToValueAtTime(0.0001, at + TONE_S);
+      tone.connect(volume).connect(audio.destination);
+      tone.start(at);
+      tone.stop(at + TONE_S);
+    });
+  }
+}
