@@ -189,8 +189,21 @@ interface ReplayState {
   read: boolean;
 }
 
+interface Track {
+  t: number[];
+  alt_m: Values;
+  speed_mps: Values;
+  score: Values;
+}
+
+interface Channels {
+  t: number[];
+  columns: Record<string, Values>;
+}
+
 interface KindInfo {
   name: string;
+  threshold: number | null;
   help: string;
   evidence: { name: string; unit: string; meaning: string }[];
 }
@@ -385,12 +398,41 @@ interface PairText {
   emphasis: boolean;
 }
 
-/** One vehicle through the pictures of the last minutes. */
-interface Series {
+/** Numbers through time; null and NaN: not known. */
+type Values = (number | null)[];
+
+interface AlarmSpan {
+  from: number;
+  to: number;
+  rank: number;
+}
+
+/** How a chart looks; see lineChart. */
+interface Look {
+  limit?: number;
+  floor?: number;
+  at?: number;
+  from?: number;
+  to?: number;
+  spans?: AlarmSpan[];
+  words?: (v: number) => string;
+}
+
+interface Chart {
   t: number[];
-  score: number[];
-  alt: number[];
-  speed: number[];
+  v: Values;
+  look: Look;
+}
+
+/** One vehicle through the history, from when to when, and when it had alarms. */
+interface VehicleStory {
+  id: string;
+  from: number;
+  to: number;
+  track: Track | null;
+  scores: Channels | null;
+  residuals: Channels | null;
+  spans: AlarmSpan[];
 }
 
 /** The elements of one row of the table of vehicles, and whom it shows now. */

@@ -207,7 +207,7 @@ export class AlarmList {
       item.about.hidden = !chosen;
       item.fold.hidden = !explains;
       item.fold.setAttribute('aria-expanded', String(this.unfolded.has(alarm.id)));
-      setText(item.fold, `explains ${explains} ${explains === 1 ? 'alarm' : 'alarms'}`);
+      setText(item.fold, `${this.unfolded.has(alarm.id) ? 'hide' : 'show'} ${explains} ${explains === 1 ? 'alarm' : 'alarms'}`);
     }
     // of the moment before now that the slider shows nothing can be accepted
     item.accept.hidden = this.app.shownTime() !== undefined || !this.app.alarms.acceptable(event);
@@ -216,7 +216,7 @@ export class AlarmList {
     item.accept.setAttribute('aria-label', `Accept the position as true and end the alarm: ${who}`);
     item.ack.setAttribute('aria-label', `${ack ? 'Acknowledged' : 'Acknowledge'}: ${event.kind} ${who}`);
     item.open.setAttribute('aria-label', `${severity} ${event.kind} ${who}, ${state}`);
-    const story = (state === 'cleared' ? event.say : alarm.say) || summary(event);
+    const story = (state === 'cleared' ? event.say : alarm.say) || summary(event, state);
     if (item.story !== story) {
       item.story = story;
       item.sub.replaceChildren(...(story.includes('|') ? story.split('|').map((part, i) => el(i ? 'span' : 'b', {}, part)) : [el('span', {}, story)]));

@@ -95,10 +95,10 @@ export class BaseMap {
         points[i] = eastOf(ox + sx * (x += bytes.signed()));
         points[i + 1] = northOf(oy + sy * (y += bytes.signed()));
       }
-      return points;
+      return unwrapped(points);
     });
     const rings = Array.from({ length: bytes.number() }, () => Array.from({ length: bytes.number() }, () => bytes.signed()));
-    this.land = rings.map((ring) => new Line(joined(ring.map((index) => (index < 0 ? backwards(arcs[~index]) : arcs[index])))));
+    this.land = rings.map((ring) => new Line(closed(joined(ring.map((index) => (index < 0 ? backwards(arcs[~index]) : arcs[index]))))));
     this.coasts = [...new Set(rings.flat().map((index) => (index < 0 ? ~index : index)))].map((index) => new Line(arcs[index]));
     this.borders = Array.from({ length: bytes.number() }, () => new Line(arcs[bytes.number()]));
   }
@@ -164,7 +164,7 @@ function shifted(lines, view, draw) {
   for (const line of lines) {
     const [w, s, e, n] = line.box;
     if (n < south || s > north) continue;
-    for (const shift of [-WORLD_M, 0, WORLD_M]) if (e + shift >= west && w + shift <= east) draw(line, shift);
+    for (const shift of [-2 * WORLD_M, -WORLD_M, 0, WORLD_M, 2 * WORLD_M]) if (e + shift >= west && w + shift <= east) draw(line, shift);
   }
 }
 
@@ -179,9 +179,7 @@ function stroke(pen, view, points, shift) {
     if (drawing && !last && Math.abs(x - lastX) + Math.abs(y - lastY) < FINE_PX) continue;
     const out = (x < -EDGE_PX && lastX < -EDGE_PX) || (x > width + EDGE_PX && lastX > width + EDGE_PX)
       || (y < -EDGE_PX && lastY < -EDGE_PX) || (y > height + EDGE_PX && lastY > height + EDGE_PX);
-    // where the map was cut open there is no coast
-    const cut = Math.abs(points[i]) > 0.4999 * WORLD_M || points[i + 1] < -0.49 * WORLD_M;
-    if (drawing && !out && !cut) pen.lineTo(x, y); else pen.moveTo(x, y);
+    if (drawing && !out) pen.lineTo(x, y); else pen.moveTo(x, y);
     [drawing, lastX, lastY] = [true, x, y];
   }
 }
@@ -235,6 +233,26 @@ function clip(n, axis, limit, sign) {
   }
   [scratch, clipped] = [clipped, scratch];
   return m;
+}
+
+/**
+ * A line across the date line goes on there instead of jumping to the other side of the map.
+ * @type {(points: Float32Array) => Float32Array}
+ */
+function unwrapped(points) {
+  for (let i = 2; i < points.length; i += 2) points[i] -= WORLD_M * Math.round((points[i] - points[i - 2]) / WORLD_M);
+  return points;
+}
+
+/**
+ * A ring that goes once around the Earth, as that of Antarctica, is closed along the edge of the map.
+ * @type {(ring: Float32Array) => Float32Array}
+ */
+function closed(ring) {
+  unwrapped(ring);
+  const [first, last] = [ring[0], ring[ring.length - 2]];
+  if (Math.abs(last - first) < WORLD_M / 2) return ring;
+  return joined([ring, new Float32Array([last, -WORLD_M / 2, first, -WORLD_M / 2])]);
 }
 
 /** @type {(arc: Float32Array) => Float32Array} */

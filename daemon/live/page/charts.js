@@ -1,7 +1,7 @@
 // Small charts on canvas: one line over time, with a limit if there is one. And the sparkline of the header.
 
 import { penOf } from './dom.js';
-import { palette } from './palette.js';
+import { fonts, palette } from './palette.js';
 
 /**
  * An empty canvas as sharp as the screen, with what it is drawn with and its size.
@@ -19,22 +19,26 @@ export function prepare(canvas) {
 }
 
 /**
- * `t`, `v`: the points; `limit`: a value to draw a line at, above which the chart warns; `at`: a moment to mark.
- * @type {(canvas: HTMLCanvasElement, t: number[], v: number[], look?: { limit?: number, floor?: number, at?: number, from?: number, to?: number }) => void}
+ * `t`, `v`: the points, null where unknown; `limit`: a value to draw a line at, above which the chart warns; `at`: a
+ * moment to mark; `spans`: times of alarms; `words`: how values are written, which also gives the chart a scale.
+ * @type {(canvas: HTMLCanvasElement, t: number[], v: Values, look?: Look) => void}
  */
-export function lineChart(canvas, t, v, { limit, floor, at, from, to } = {}) {
+export function lineChart(canvas, t, v, { limit, floor, at, from, to, spans = [], words } = {}) {
   const { pen, width, height } = prepare(canvas);
   if (!t.length || !width) return;
   let [low, high] = [Infinity, -Infinity];
-  for (const value of v) if (value === value) [low, high] = [Math.min(low, value), Math.max(high, value)];
+  for (const value of v) if (value === value && value !== null) [low, high] = [Math.min(low, value), Math.max(high, value)];
   if (limit !== undefined) high = Math.max(high, limit * 1.15);
   if (floor !== undefined) low = Math.min(low, floor);
+  if (low === Infinity) return;
+  const scale = words ? [words(high), words(low)] : null;
   if (!(high > low)) [low, high] = [low - 1, high + 1];
   const [t0, t1] = [from ?? t[0], Math.max(to ?? t[t.length - 1], (from ?? t[0]) + 1e-3)];
   /** @type {(time: number) => number} */
   const x = (time) => (time - t0) / (t1 - t0) * (width - 2) + 1;
   /** @type {(value: number) => number} */
   const y = (value) => height - 4 - (value - low) / (high - low) * (height - 8);
+  alarmSpans(pen, spans, x, width, height);
   pen.strokeStyle = palette.line;
   pen.lineWidth = 1;
   pen.beginPath();
@@ -55,20 +59,54 @@ export function lineChart(canvas, t, v, { limit, floor, at, from, to } = {}) {
     pen.restore();
     dashed(pen, 0, y(limit), width, y(limit), palette.muted);
   }
-  if (at !== undefined && at >= t0 && at < t1) dashed(pen, x(at), 0, x(at), height, palette.accent);
+  if (at !== undefined && at >= t0 && at <= t1) dashed(pen, x(at), 0, x(at), height, palette.accent);
+  if (scale) {
+    pen.font = `10px ${fonts.text}`;
+    pen.fillStyle = palette.muted;
+    pen.fillText(scale[0], 3, 10);
+    if (scale[1] !== scale[0]) pen.fillText(scale[1], 3, height - 4);
+  }
 }
 
-/** @type {(pen: Pen, t: number[], v: number[], x: (t: number) => number, y: (v: number) => number) => void} */
+/**
+ * When alarms were active: a tint over the chart, and a line on its foot.
+ * @type {(pen: Pen, spans: AlarmSpan[], x: (t: number) => number, width: number, height: number) => void}
+ */
+function alarmSpans(pen, spans, x, width, height) {
+  for (const { from, to, rank } of spans) {
+    const [left, right] = [Math.max(0, x(from)), Math.min(width, x(to))];
+    if (right <= left) continue;
+    pen.fillStyle = palette[['advisory', 'caution', 'warning'][rank]];
+    pen.globalAlpha = 0.13;
+    pen.fillRect(left, 0, Math.max(right - left, 1.5), height);
+    pen.globalAlpha = 1;
+    pen.fillRect(left, height - 3, Math.max(right - left, 1.5), 3);
+  }
+}
+
+/**
+ * The value at or before the place of the pointer, and its time; null outside of the points.
+ * @type {(canvas: HTMLCanvasElement, clientX: number, t: number[], v: Values, from: number, to: number) => { t: number, v: number | null } | null}
+ */
+export function pointed(canvas, clientX, t, v, from, to) {
+  const { left, width } = canvas.getBoundingClientRect();
+  const time = from + (clientX - left) / Math.max(width, 1) * (to - from);
+  const at = t.findLastIndex((each) => each <= time);
+  return at < 0 ? null : { t: time, v: v[at] };
+}
+
+/** @type {(pen: Pen, t: number[], v: Values, x: (t: number) => number, y: (v: number) => number) => void} */
 function trace(pen, t, v, x, y) {
   pen.beginPath();
   let drawing = false;
   for (let i = 0; i < t.length; i++) {
-    if (v[i] !== v[i] || v[i] === null) {
+    const value = v[i];
+    if (value !== value || value === null) {
       drawing = false;
     } else if (drawing) {
-      pen.lineTo(x(t[i]), y(v[i]));
+      pen.lineTo(x(t[i]), y(value));
     } else {
-      pen.moveTo(x(t[i]), y(v[i]));
+      pen.moveTo(x(t[i]), y(value));
       drawing = true;
     }
   }

@@ -210,6 +210,7 @@ export class App {
   shown(picture) {
     this.fleet.show(picture);
     this.map.range.take(this.fleet);
+    if (this.recorded) setText(by('f-vehicles'), picture.rows.toLocaleString('en'));
     this.mark();
     this.worlds();
     if (this.timeline.paused !== null) this.listSoon(true);

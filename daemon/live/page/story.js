@@ -7,11 +7,12 @@ import { clock, label, short, span } from './units.js';
 const MOST = 24;
 
 /**
- * What is left to say of an alarm that is over.
- * @type {(event: AlarmEvent) => string}
+ * What there is to say of an alarm without its sentence.
+ * @type {(event: AlarmEvent, state: AlarmState) => string}
  */
-export function summary({ evidence, diagnosis, ended, t, t_raised }) {
+export function summary({ evidence, diagnosis, ended, t, t_onset, t_raised }, state) {
   const cause = diagnosis ? `${diagnosis.type.replaceAll('_', ' ')} at ${diagnosis.location}` : (evidence.causes ?? []).join(', ').replaceAll('_', ' ');
+  if (state !== 'cleared') return cause || `since ${clock(t_onset)}`;
   return `lasted ${span(t - t_raised)}${cause ? `|${cause}` : ''}${ended ? `|${ended.replaceAll('_', ' ')}` : ''}`;
 }
 

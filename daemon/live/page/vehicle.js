@@ -1,27 +1,34 @@
-// One vehicle: what it does now, its scores against their threshold, its residual channels, its sensors and its link.
+// One vehicle: what it does at the moment that is shown, and charts of its past with the times of its alarms.
 
-import { lineChart } from './charts.js';
-import { by, el, facts } from './dom.js';
+import { lineChart, pointed } from './charts.js';
+import { by, el } from './dom.js';
 import { ADSB } from './fleet.js';
-import { altitude, climb, heading, label, short, span, speed } from './units.js';
+import { kindOf } from './kinds.js';
+import { bar, channels, linkCard, stream, watched } from './sensors.js';
+import { altitude, climb, clock, heading, label, short, speed } from './units.js';
+import { SPANS_S, VehiclePast } from './vehiclepast.js';
 
-/** @type {Record<string, string>} */
-const WORDS = { adsb: 'ADS-B', gps: 'GPS', imu: 'IMU', link: 'link', action: 'action', route: 'route' };
+// Scores and channels that never came near their limit are not drawn, and of the others the highest.
+const NEAR = 0.4;
+const CHARTS = 6;
 
 export class VehiclePane {
   /** @param {App} app */
   constructor(app) {
     this.app = app;
     this.pane = by('pane-vehicle');
+    this.past = new VehiclePast(app);
     /** @type {VehicleMessage | null} */
     this.detail = null;
     /** @type {Set<string>} */
     this.opened = new Set();
+    /** @type {Map<string, Chart>} what is drawn, by the canvas's name */
+    this.charts = new Map();
     this.blank();
   }
 
   blank() {
-    this.pane.replaceChildren(el('p.blank', {}, 'Pick a vehicle on the map, in the alarm list, or find it by name.'));
+    this.pane.replaceChildren(el('p.blank', {}, 'Pick a vehicle on the map, in a list, or find it by name.'));
   }
 
   /** @type {(detail: VehicleMessage) => void} */
@@ -32,43 +39,46 @@ export class VehiclePane {
   }
 
   render() {
-    const { app } = this;
-    if (!app.selected) {
+    const { selected } = this.app;
+    if (!selected) {
       this.detail = null;
       this.blank();
       return;
     }
-    if (this.pane.hidden) return;
-    const detail = this.detail?.id === app.selected ? this.detail : null;
-    const series = this.past();
-    const known = detail?.known ? detail : null;
-    const parts = [this.head(detail), this.scores(known, series)];
+    // nothing is taken away under the pointer that reads a chart, or from a list that is open
+    if (this.pane.hidden || this.pane.matches(':has(canvas:hover), :has(select:focus)')) return;
+    const detail = this.detail?.id === selected ? this.detail : null;
+    // what the daemon says of it is about now
+    const known = detail?.known && this.app.timeline.paused === null ? detail : null;
+    this.charts.clear();
+    const story = this.story(selected);
+    const parts = [this.head(detail), this.scores(known, story), this.flight(story), this.residuals(story)];
     if (known) parts.push(...this.inside(known));
     const scrolled = this.pane.scrollTop;
     const focused = document.activeElement?.getAttribute('data-stream');
-    this.pane.replaceChildren(...parts);
+    this.pane.replaceChildren(...parts.filter((part) => part !== null));
     this.pane.scrollTop = scrolled;
     if (focused) for (const node of this.pane.querySelectorAll('summary')) if (node.dataset.stream === focused) node.focus();
-    this.draw(known, series);
+    this.draw();
   }
 
   /**
-   * From the pictures of the last minutes: this works for every vehicle, whenever it was selected.
-   * @type {() => Series}
+   * From the daemon's history; where there is none, from the pictures that this tab has.
+   * @type {(id: string) => VehicleStory}
    */
-  past() {
-    const { selected } = this.app;
-    const slot = selected === null ? undefined : this.app.fleet.slots.get(selected);
-    /** @type {Series} */
-    const series = { t: [], score: [], alt: [], speed: [] };
-    if (slot === undefined) return series;
+  story(id) {
+    const found = this.past.of(id);
+    const slot = this.app.fleet.slots.get(id);
+    if (found.track || slot === undefined || this.app.past.kept) return found;
+    /** @type {Track} */
+    const track = { t: [], alt_m: [], speed_mps: [], score: [] };
     this.app.history.follow(slot, (t, columns, row) => {
-      series.t.push(t);
-      series.score.push(columns.score[row]);
-      series.alt.push(columns.alt_m[row]);
-      series.speed.push(columns.speed_mps[row]);
+      track.t.push(t);
+      track.alt_m.push(columns.alt_m[row]);
+      track.speed_mps.push(columns.speed_mps[row]);
+      track.score.push(columns.score[row]);
     });
-    return series;
+    return { ...found, id, from: this.app.history.first, to: this.app.history.last, track };
   }
 
   /** @type {(detail: VehicleMessage | null) => HTMLElement} */
@@ -93,112 +103,100 @@ export class VehiclePane {
       marks.length ? el('p.tag', {}, `active: ${marks.map(({ alarm }) => alarm.event.kind.replaceAll('_', ' ')).join(', ')}`) : null);
   }
 
-  /** @type {(detail: KnownVehicle | null, series: Series) => HTMLElement} */
-  scores(detail, series) {
-    const last = series.score[series.score.length - 1];
-    const worst = detail?.scores?.length ? detail.scores.reduce((p, q) => (q.ratio > p.ratio ? q : p)) : null;
-    const chart = this.chart('score', 'highest score over its threshold', last === last && last !== undefined
-      ? `${short(last)}${worst ? ` ${worst.kind.replaceAll('_', ' ')}` : ''}` : 'not judged', true);
+  /** @type {(detail: KnownVehicle | null, story: VehicleStory) => HTMLElement} */
+  scores(detail, story) {
+    const { track, scores } = story;
+    const last = track?.score.findLast((value) => value !== null) ?? NaN;
+    const chart = this.chart('score', 'highest score over its threshold', story, track?.t ?? [], track?.score ?? [], short, { limit: 1, floor: 0 }, last === last ? short(last) : 'not judged');
     const bars = (detail?.scores ?? []).map(({ kind, ratio }) => bar(kind.replaceAll('_', ' '), ratio, 1));
-    return el('section.card', {}, el('h3', {}, 'Scores', el('span', {}, 'alarm due at 1')), chart,
-      bars.length ? el('ul.bars', {}, ...bars) : null,
-      el('div.two', {}, this.chart('alt', 'altitude', ''), this.chart('speed', 'speed', '')));
+    const kinds = highest(scores, 1).map(([kind, values]) => this.chart(kind, kind.replaceAll('_', ' '), story, scores?.t ?? [], values, short, { limit: 1, floor: 0 }));
+    return el('section.card', {}, el('h3', {}, 'Scores', this.spans()), chart,
+      bars.length ? el('ul.bars', {}, ...bars) : null, kinds.length ? el('div.two', {}, ...kinds) : null);
   }
 
-  /** @type {(name: string, title: string, value: string, tall?: boolean) => HTMLElement} */
-  chart(name, title, value, tall = false) {
-    const canvas = el('canvas', { role: 'img', 'aria-label': `${title} over the last minutes${value ? `, now ${value}` : ''}` });
-    canvas.dataset.chart = name;
-    return el(`div.chart${tall ? '.tall' : ''}`, {}, el('header', {}, el('span', {}, title), el('b', {}, value)), canvas);
+  /** How much of the past the charts show. */
+  spans() {
+    const list = el('select', { 'aria-label': 'Time that the charts show' }, ...Object.entries(SPANS_S).map(([words, s]) => el('option', { value: String(s), selected: s === this.past.span_s }, words)));
+    list.onchange = () => {
+      this.past.span_s = Number(list.value);
+      list.blur();
+      this.render();
+    };
+    return el('span', {}, list, ' alarm due at 1');
+  }
+
+  /** @type {(story: VehicleStory) => HTMLElement} */
+  flight(story) {
+    const { fleet, selected } = this.app;
+    const row = fleet.rowOfId(selected);
+    const aircraft = row >= 0 && fleet.picture?.columns.frame[row] === ADSB;
+    const t = story.track?.t ?? [];
+    return el('section.card', {}, el('h3', {}, 'Flight'), el('div.two', {},
+      this.chart('alt', 'altitude', story, t, story.track?.alt_m ?? [], (m) => altitude(m, aircraft)),
+      this.chart('speed', 'speed', story, t, story.track?.speed_mps ?? [], (mps) => speed(mps, aircraft), { floor: 0 })));
+  }
+
+  /** @type {(story: VehicleStory) => HTMLElement | null} */
+  residuals(story) {
+    const limit = kindOf('gps_imu')?.threshold ?? NaN;
+    const drawn = highest(story.residuals, limit).map(([name, values]) => this.chart(name, label(name)[0], story, story.residuals?.t ?? [], values,
+      (v) => `${short(v)} σ`, { limit, floor: 0 }));
+    return drawn.length ? el('section.card', {}, el('h3', {}, 'GPS against IMU', el('span', {}, `limit ${short(limit)} σ`)), el('div.two', {}, ...drawn)) : null;
   }
 
   /** @type {(detail: KnownVehicle) => HTMLElement[]} */
   inside(detail) {
-    const parts = [this.coverage(detail.coverage)];
-    const judged = detail.scores.find(({ kind }) => kind === 'gps_imu');
-    if (judged?.numbers) {
-      const limit = judged.threshold ?? NaN;
-      const channels = Object.entries(judged.numbers).filter(([name]) => name.endsWith('_sigma'))
-        .flatMap(([name, v]) => (v === null ? [] : [bar(label(name)[0], v, limit)]));
-      parts.push(el('section.card', {}, el('h3', {}, 'GPS against IMU, by channel', el('span', {}, `limit ${short(limit)} σ`)),
-        el('ul.bars', {}, ...channels)));
-    }
-    parts.push(el('section.card', {}, el('h3', {}, 'Streams'), el('div.streams', {}, ...detail.streams.map((s) => this.stream(s)))));
+    const judged = channels(detail.scores);
+    const parts = [watched(detail.coverage), ...(judged ? [judged] : [])];
+    if (detail.streams.length) parts.push(el('section.card', {}, el('h3', {}, 'Streams'), el('div.streams', {}, ...detail.streams.map((each) => stream(each, this.opened)))));
     const raw = ['specific force', 'angular rate', 'satellites'].filter((name) => detail.series[name]);
     if (raw.length) {
-      parts.push(el('section.card', {}, el('h3', {}, 'Newest samples'),
-        el('div.two', {}, ...raw.map((name) => this.chart(name, name, lastOf(detail.series[name]))))));
+      parts.push(el('section.card', {}, el('h3', {}, 'Newest samples'), el('div.two', {}, ...raw.map((name) => {
+        const { t, v, unit } = detail.series[name];
+        return this.chart(name, name, { from: t[0], to: t[t.length - 1], spans: [] }, t, v, (x) => `${short(x)} ${unit}`, {}, `${short(v[v.length - 1])} ${unit}`);
+      }))));
     }
-    if (detail.link) parts.push(this.link(detail.link));
+    if (detail.link) parts.push(linkCard(detail.link));
     return parts;
   }
 
   /**
-   * Who watches it, and who does not and why: silence means that all is well only where somebody looks.
-   * @type {(coverage: Coverage) => HTMLElement}
+   * A chart: its value under the pointer is written above it, and a click shows that moment.
+   * @type {(name: string, title: string, span: Pick<VehicleStory, 'from' | 'to' | 'spans'>, t: number[], v: Values, words: (v: number) => string, look?: Look, value?: string) => HTMLElement}
    */
-  coverage({ watched, partly, not_watched }) {
-    const by_whom = Object.keys(watched).map((name) => name.replaceAll('_', ' ')).join(', ');
-    const blind = not_watched.map(({ detector, say }) => el('li.over', {}, `not by ${detector.replaceAll('_', ' ')}: ${say}`));
-    const halves = partly.map(({ detector, say }) => el('li', {}, `partly by ${detector.replaceAll('_', ' ')}: ${say}`));
-    const nobody = partly.length ? 'in part only' : 'by nobody';
-    return el('section.card', {}, el('h3', {}, 'Watched', el('span', {}, by_whom || nobody)),
-      blind.length || halves.length ? el('ul.blind', {}, ...blind, ...halves) : null);
+  chart(name, title, { from, to, spans }, t, v, words, look = {}, value = '') {
+    const canvas = el('canvas', { role: 'img', 'aria-label': `${title} through time${value ? `, now ${value}` : ''}` });
+    const reading = el('b', {}, value);
+    canvas.dataset.chart = name;
+    canvas.onpointermove = ({ clientX }) => {
+      const found = pointed(canvas, clientX, t, v, from, to);
+      if (found) reading.textContent = `${found.v === null ? '–' : words(found.v)} at ${clock(found.t)}`;
+    };
+    canvas.onpointerleave = () => { reading.textContent = value; };
+    canvas.onclick = ({ clientX }) => {
+      const found = pointed(canvas, clientX, t, v, from, to);
+      if (found) this.app.timeline.show(found.t, { push: true });
+    };
+    this.charts.set(name, { t, v, look: { from, to, spans, words, ...look } });
+    return el(`div.chart${name === 'score' ? '.tall' : ''}`, {}, el('header', {}, el('span', {}, title), reading), canvas);
   }
 
-  /** @type {(stream: Stream) => HTMLElement} */
-  stream({ kind, age_s, rate_hz, samples, values }) {
-    const usual = rate_hz ? 1 / rate_hz : 5;
-    const health = age_s > Math.max(10 * usual, 10) ? 'silent' : age_s > Math.max(4 * usual, 4) ? 'late' : 'well';
-    const summary = el('summary', {}, el('span.health', { role: 'img', 'aria-label': health, 'data-health': health }),
-      el('span', {}, WORDS[kind] ?? kind), el('span.muted', {}, rate_hz ? `${short(rate_hz)} Hz` : `${samples} samples`),
-      el('span.muted', {}, `${span(Math.max(0, age_s))} ago`));
-    summary.dataset.stream = kind;
-    const node = el('details', { open: this.opened.has(kind) }, summary,
-      facts(values.map(([name, value, unit]) => [name.replaceAll('_', ' '), `${short(value)}${unit ? ` ${unit}` : ''}`])));
-    node.ontoggle = () => (node.open ? this.opened.add(kind) : this.opened.delete(kind));
-    return node;
-  }
-
-  /** @type {(link: Link) => HTMLElement} */
-  link(link) {
-    /** @type {[name: string, value: string][]} */
-    const rows = [['gateway', link.via || 'none'], ['latency over usual', milliseconds(link.latency_excess_s)],
-      ['jitter', milliseconds(link.jitter_s)], ['reordered', short(link.reordered)]];
-    for (const s of link.streams) {
-      const rate = s.silent ? 'silent' : s.rate_ratio === null ? 'learning' : `${Math.round(100 * s.rate_ratio)} % of ${short(s.usual_hz)} Hz`;
-      rows.push([WORDS[s.kind] ?? s.kind, rate]);
-    }
-    return el('section.card', {}, el('h3', {}, 'Link'), facts(rows));
-  }
-
-  /** @type {(detail: KnownVehicle | null, series: Series) => void} */
-  draw(detail, series) {
-    const { history } = this.app;
-    const window = { from: history.first, to: history.last, at: this.app.shownTime() };
+  draw() {
+    const at = this.app.shownTime();
     for (const canvas of this.pane.querySelectorAll('canvas')) {
-      const name = canvas.dataset.chart ?? '';
-      if (name === 'score') lineChart(canvas, series.t, series.score, { limit: 1, floor: 0, ...window });
-      else if (name === 'alt' || name === 'speed') lineChart(canvas, series.t, series[name], window);
-      else if (detail) lineChart(canvas, detail.series[name].t, detail.series[name].v);
+      const chart = this.charts.get(canvas.dataset.chart ?? '');
+      if (chart) lineChart(canvas, chart.t, chart.v, { at, ...chart.look });
     }
   }
 }
 
-/** @type {(s: number | null) => string} */
-const milliseconds = (s) => `${short(s === null ? s : 1000 * s)} ms`;
-
-/** @type {(points: Points) => string} */
-const lastOf = ({ v, unit }) => `${short(v[v.length - 1])}${unit ? ` ${unit}` : ''}`;
-
 /**
- * A value on a rail with a mark at its limit; all rails end at twice their limit, so that they can be compared.
- * @type {(name: string, value: number, limit: number) => HTMLElement}
+ * Columns that came near their limit, the highest first.
+ * @type {(channels: Channels | null, limit: number) => [name: string, values: Values][]}
  */
-function bar(name, value, limit) {
-  const end = 2 * limit;
-  const [fill, mark] = [el('i'), el('s')];
-  fill.style.width = `${Math.max(0, Math.min(100, 100 * value / end))}%`;
-  mark.style.left = `${100 * limit / end}%`;
-  return el(value >= limit ? 'li.over' : 'li', {}, el('span.name', { title: name }, name), el('span.rail', {}, fill, mark), el('span.value', {}, short(value)));
+function highest(channels, limit) {
+  /** @type {(values: Values) => number} */
+  const most = (values) => values.reduce((/** @type {number} */ high, v) => Math.max(high, v ?? -Infinity), -Infinity);
+  return Object.entries(channels?.columns ?? {}).filter(([, values]) => most(values) >= NEAR * limit)
+    .sort(([, p], [, q]) => most(q) - most(p)).slice(0, CHARTS);
 }
