@@ -189,7 +189,7 @@ interface ReplayState {
   read: boolean;
 }
 
-interface Track {
+interface VehicleTrack {
   t: number[];
   alt_m: Values;
   speed_mps: Values;
@@ -429,7 +429,7 @@ interface VehicleStory {
   id: string;
   from: number;
   to: number;
-  track: Track | null;
+  track: VehicleTrack | null;
   scores: Channels | null;
   residuals: Channels | null;
   spans: AlarmSpan[];

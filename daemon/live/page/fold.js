@@ -1,14 +1,16 @@
 // Alarms with one cause: the incident comes first, what it explains is folded under it.
 
 /**
- * Incidents that go on, each with the ids of the alarms that it explains.
+ * Of alarms that an incident explains, the incident's id by that of the alarm, while the incident goes on.
  * @type {(rows: AlarmRow[]) => Map<string, string>}
  */
 export function symptoms(rows) {
-  /** @type {Map<string, string>} the incident's id by that of the alarm */
+  /** @type {Map<string, string>} */
   const found = new Map();
-  for (const { alarm: { id, event }, state } of rows) {
-    if (event.kind !== 'incident' || state === 'cleared') continue;
+  const open = new Set(rows.filter(({ alarm, state }) => alarm.event.kind === 'incident' && state !== 'cleared').map(({ alarm }) => alarm.id));
+  for (const { alarm: { id, event } } of rows) {
+    if (event.incident && open.has(event.incident)) found.set(id, event.incident);
+    if (!open.has(id)) continue;
     for (const explained of event.evidence.alarms ?? []) found.set(String(explained), id);
   }
   return found;

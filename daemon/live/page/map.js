@@ -45,7 +45,8 @@ export class MapView {
     this.spots = { x: new Float32Array(0), y: new Float32Array(0), order: [] };
     this.rank = new Int8Array(0);
     this.open = new Uint8Array(0);
-    this.stats = { frames: 0, draws: 0, draw_ms: 0, ground_ms: 0 };
+    // first_ms: from the request of the page to the first vehicle on it
+    this.stats = { frames: 0, draws: 0, draw_ms: 0, ground_ms: 0, first_ms: 0 };
     // until the user moves the map it keeps everybody in sight by itself
     /** @type {Record<World, boolean>} */
     this.auto = { earth: true, local: true };
@@ -180,6 +181,7 @@ export class MapView {
     this.drawAir(now, t);
     this.stats.draws++;
     this.stats.draw_ms += performance.now() - began;
+    if (!this.stats.first_ms && app.fleet.rows) this.stats.first_ms = performance.now();
   }
 
   /** @type {(now: number) => void} */

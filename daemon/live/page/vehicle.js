@@ -70,7 +70,7 @@ export class VehiclePane {
     const found = this.past.of(id);
     const slot = this.app.fleet.slots.get(id);
     if (found.track || slot === undefined || this.app.past.kept) return found;
-    /** @type {Track} */
+    /** @type {VehicleTrack} */
     const track = { t: [], alt_m: [], speed_mps: [], score: [] };
     this.app.history.follow(slot, (t, columns, row) => {
       track.t.push(t);

@@ -52,7 +52,7 @@ export class VehiclePast {
   async ask(id, key, from, to) {
     [this.asked, this.askedAt, this.busy] = [key, performance.now(), true];
     const [path, params] = [`/vehicles/${encodeURIComponent(id)}`, { t0: from, t1: to }];
-    /** @type {[Track | null, Channels | null, Channels | null, AlarmPage | null]} */
+    /** @type {[VehicleTrack | null, Channels | null, Channels | null, AlarmPage | null]} */
     const [track, scores, residuals, alarms] = await Promise.all([
       ask(`${path}/track`, params).catch(() => null), ask(`${path}/scores`, params).catch(() => null),
       ask(`${path}/residuals`, params).catch(() => null), ask('/alarms', { subject: id, ...params, limit: 200 }).catch(() => null),

@@ -15,7 +15,8 @@ import pytest
 from aiohttp import WSMsgType
 from waiting import PATIENCE_S, until
 
-from watchkeeper.config.loader import load
+from watchkeeper.config.loader import ConfigError, load
+from watchkeeper.config.schema import Http
 from watchkeeper.daemon.app import App
 from watchkeeper.daemon.http.asked import is_ours
 from watchkeeper.daemon.live import http as live_http
@@ -94,9 +95,9 @@ def test_the_page_and_all_it_names_are_served_and_nothing_from_elsewhere_is_name
                 policy = answer.headers["Content-Security-Policy"]
                 assert "default-src 'none'" in policy
                 assert "unsafe" not in policy
-                found[page] = await answer.text()
+                found[page] = await answer.text(errors="replace")
             todo += re.findall(r'(?:href|src)="(/page/[^"]+)"', found[page])
-            todo += ["/page/" + name for name in re.findall(r"from '\./([^']+)'", found[page])]
+            todo += ["/page/" + name for name in re.findall(r"(?:from '\./|load\(')([^']+)'", found[page])]
         return found
 
     found = visit(app, walk)
@@ -105,6 +106,19 @@ def test_the_page_and_all_it_names_are_served_and_nothing_from_elsewhere_is_name
     }
     for page, text in found.items():
         assert not re.search(r"https?://(?!www\.w3\.org/)", text), page
+
+
+def test_images_of_a_map_server_are_allowed_only_when_the_configuration_names_it() -> None:
+    def policy(**settings: str) -> str:
+        return live_http._headers(Http(**settings))["Content-Security-Policy"]
+
+    assert "img-src 'self';" in policy()
+    named = policy(tiles="https://tiles.example:8443/osm/{z}/{x}/{y}.png")
+    assert "img-src 'self' https://tiles.example:8443;" in named
+    assert named.replace(" https://tiles.example:8443", "") == policy()
+    for wrong in ("https://a.example/{z}; script-src *", "javascript:{z}", "https://a.example/no-zoom.png"):
+        with pytest.raises(ConfigError):
+            load(None, env={}, overrides={"http": {"tiles": wrong}})
 
 
 def test_a_file_that_is_known_is_not_sent_again(app: App) -> None:
