@@ -132,6 +132,9 @@ class Live:
             self._others, self.watched.pipeline.on_evidence = self.watched.pipeline.on_evidence, self._take
             self._watching.set()
         self.viewers.add(viewer)
+        if self.picture is None:
+            # the first one need not wait for the next turn
+            self.draw()
         viewer.wake.set()
         return viewer
 

@@ -25,13 +25,15 @@ export class Header {
   take(picture, recorded) {
     this.heard = performance.now();
     const { figures, vehicles, state, warnings, unwatched } = picture;
-    if (state.length) this.state('waiting', state[0]);
+    // that a log has ended is no trouble
+    if (recorded) this.state(warnings.length ? 'warned' : 'live', warnings[0] ?? 'replay');
+    else if (state.length) this.state('waiting', state[0]);
     else if (warnings.length) this.state('warned', warnings[0]);
     else if (unwatched) this.state('warned', `${unwatched.toLocaleString('en')} not watched, see the alarms`);
-    else this.state('live', recorded ? 'replay' : 'live');
+    else this.state('live', 'live');
     this.rates.push(figures.messages_per_s);
     if (this.rates.length > SPARK) this.rates.shift();
-    setText(by('f-vehicles'), vehicles.toLocaleString('en'));
+    if (!recorded) setText(by('f-vehicles'), vehicles.toLocaleString('en'));
     setText(by('f-rate'), short(figures.messages_per_s));
     setText(by('f-lag'), figures.lag_s === null ? '–' : `${figures.lag_s.toFixed(1)} s`);
     setText(by('f-turn'), duration_ms(figures.turn_ms));

@@ -431,7 +431,7 @@ export class App {
   showWorld(world) {
     if (this.map.world === world) return;
     this.map.switchTo(world);
-    by('legend').hidden = world !== EARTH;
+    by('legend').hidden = by('credit').hidden = world !== EARTH;
     for (const button of worldButtons()) button.setAttribute('aria-pressed', String(worldOf(button) === world));
   }
 

@@ -3,7 +3,7 @@
     PYTHONPATH=tests .venv/bin/python tests/daemon/live/screenshots.py
 
 Busy airspace that nobody controls, and drones behind three gateways of which one becomes slow, are simulated, recorded
-and replayed with an audience. Takes about two minutes; needs chromium.
+and replayed with an audience. Takes about a minute; needs chromium.
 """
 
 from __future__ import annotations
@@ -27,7 +27,9 @@ from watchkeeper.streams.simulate.network import NetworkFault, network_batches, 
 from where import DOCS
 
 IMAGES = DOCS / "images"
-SECONDS, SPEED = 300.0, 4
+SECONDS = 300.0
+# A minute after the gateway became slow.
+MOMENT_T = 1_700_000_170.0
 DESKTOP, PHONE = {"width": 1440, "height": 900}, {"width": 390, "height": 844}
 
 
@@ -49,7 +51,7 @@ def replayed(logs: list[Path]) -> Iterator[str]:
     """The address of a replay of these logs."""
     # by their names: where they are is nobody's business
     command = [sys.executable, "-m", "watchkeeper.daemon.cli", "replay", *(log.name for log in logs)]
-    command += ["--http", "0", "--speed", str(SPEED), "--alarms", "/dev/null"]
+    command += ["--http", "0", "--speed", "max", "--alarms", "/dev/null"]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=logs[0].parent)
     assert process.stderr is not None
     try:
@@ -70,11 +72,21 @@ def open_page(browser: Browser, url: str, theme: str, size: dict[str, int]) -> P
     return page
 
 
+def look(page: Page, t: float) -> None:
+    """Show this moment of the log, as soon as it has been read."""
+    while not page.evaluate(f"watchkeeper.playback.state?.read && watchkeeper.timeline.extent()[1] > {t}"):
+        time.sleep(0.2)
+    page.evaluate(f"watchkeeper.timeline.show({t})")
+    while not page.evaluate(f"watchkeeper.past.t === {t} && watchkeeper.fleet.picture.t === {t}"):
+        time.sleep(0.1)
+    time.sleep(1.5)
+
+
 def choose(page: Page, kind: str) -> None:
     """Open the worst active alarm of a kind, and wait for the map to get there."""
     page.evaluate(
         """kind => {
-          const active = watchkeeper.alarms.list().filter((row) => row.state !== 'cleared');
+          const active = watchkeeper.rows().filter((row) => row.state !== 'cleared');
           watchkeeper.choose(active.find((row) => row.alarm.event.kind === kind)?.alarm.id ?? null);
         }""",
         kind,
@@ -93,20 +105,29 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder, replayed(record(Path(folder))) as url, chromium() as browser:
         desktop, phone = open_page(browser, url, "dark", DESKTOP), open_page(browser, url, "dark", PHONE)
         light = open_page(browser, url, "light", DESKTOP)
-        while not desktop.evaluate("watchkeeper.newest?.t > 1700000170"):
-            time.sleep(0.5)
+        for page in (desktop, phone, light):
+            look(page, MOMENT_T)
+        desktop.evaluate("watchkeeper.showPane('fleet')")
         save(desktop, "overview")
+        desktop.evaluate("watchkeeper.showPane('alarms')")
         choose(desktop, "conflict")
         save(desktop, "dark")
-        desktop.evaluate("watchkeeper.showPane('network')")
-        time.sleep(1.5)
-        save(desktop, "network")
         choose(phone, "conflict")
         save(phone, "phone")
         choose(light, "link")
         light.evaluate("watchkeeper.showPane('vehicle')")
         time.sleep(1.5)
         save(light, "light")
+        light.evaluate("watchkeeper.choose(null), watchkeeper.showPane('alarms')")
+        light.keyboard.press("s")
+        light.keyboard.type("separation")
+        light.locator(".alarm .open").nth(4).click()
+        time.sleep(2.5)
+        save(light, "search")
+        # the links are known at the end of the log
+        desktop.evaluate("watchkeeper.timeline.live(), watchkeeper.showPane('network')")
+        time.sleep(3.0)
+        save(desktop, "network")
 
 
 if __name__ == "__main__":

@@ -104,6 +104,9 @@ def test_the_page_and_all_it_names_are_served_and_nothing_from_elsewhere_is_name
     assert {name for name in found if name != "/"} == {f"/page/{name}" for name in live_http._load()} - {
         "/page/index.html"
     }
+    # every script is named on top, so that none waits for another to ask for it
+    scripts = {name for name in found if name.endswith(".js")}
+    assert set(re.findall(r'modulepreload" href="([^"]+)"', found["/"])) == scripts - {"/page/main.js"}
     for page, text in found.items():
         assert not re.search(r"https?://(?!www\.w3\.org/)", text), page
 
