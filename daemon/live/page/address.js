@@ -2,6 +2,7 @@
 
 import { SEVERITIES } from './alarms.js';
 import { PANES } from './controls.js';
+import { find } from './doing.js';
 import { by } from './dom.js';
 import { eastOf, latOf, lonOf, northOf } from './fleet.js';
 
@@ -25,9 +26,14 @@ export class Address {
    */
   changed(push) {
     if (this.reading) return;
-    this.push ||= push;
     clearTimeout(this.due);
-    this.due = setTimeout(() => this.write(), this.push ? 0 : REST_MS);
+    if (!push) {
+      this.due = setTimeout(() => this.write(), REST_MS);
+    } else if (!this.push) {
+      // once, after all that happens together
+      this.push = true;
+      queueMicrotask(() => this.write());
+    }
   }
 
   write() {
@@ -80,7 +86,7 @@ export class Address {
     const t = parts.t ? Number(parts.t) : NaN;
     if (t === t) app.timeline.show(t);
     else if (app.timeline.paused !== null) app.timeline.follow();
-    else if (app.chosen) void app.find(app.chosen);
+    else if (app.chosen) void find(app, app.chosen);
     if (parts.map) this.place(parts.map);
     else if (app.chosen && t === t) app.wantsToGo = true;
     app.list.render();
@@ -108,21 +114,4 @@ export class Address {
     const more = { ...(t === null ? {} : { t: String(Math.round(1000 * t) / 1000) }), ...(alarm ? { alarm: alarm.id } : {}) };
     return `${location.origin}${location.pathname}#${this.hash(more)}`;
   }
-}
-
-/**
- * Hand a link on: to the clipboard, or where the system shares.
- * @type {(url: string, share: boolean) => Promise<boolean>}
- */
-export async function handOn(url, share) {
-  if (share && navigator.share) return navigator.share({ url, title: 'Watchkeeper' }).then(() => true, () => false);
-  if (navigator.clipboard) return navigator.clipboard.writeText(url).then(() => true, () => false);
-  // a page that was opened from another machine without encryption has no clipboard
-  const box = document.createElement('textarea');
-  box.value = url;
-  document.body.append(box);
-  box.select();
-  const done = document.execCommand('copy');
-  box.remove();
-  return done;
 }

@@ -1,6 +1,7 @@
 // The alarm list: who, what, how bad, since when; filters, acknowledge, and the whole story of the chosen one.
 
 import { SEVERITIES } from './alarms.js';
+import { accept, acknowledge, copyLink } from './doing.js';
 import { by, el, setText, shape } from './dom.js';
 import { folded, symptoms } from './fold.js';
 import { shelf } from './shelve.js';
@@ -150,19 +151,19 @@ export class AlarmList {
   /** @type {(id: string) => Item} */
   make(id) {
     const [who, kind, sub, when] = [el('span.who'), el('span.kind'), el('span.sub'), el('span')];
-    const [ack, accept] = [el('button.ack', { type: 'button' }), el('button.accept', { type: 'button', hidden: true }, ACCEPT)];
+    const [ack, accepts] = [el('button.ack', { type: 'button' }), el('button.accept', { type: 'button', hidden: true }, ACCEPT)];
     const [top, told, fold] = [el('span.top', {}, kind, who), el('div.told'), el('button.fold', { type: 'button', hidden: true })];
     const link = el('button.small', { type: 'button' }, 'Copy link');
     const about = el('div.about', { hidden: true }, told, el('div.acts', {}, link, el('span')));
     const open = el('button.open', { type: 'button' }, top, sub);
-    const li = el('li.alarm', {}, open, el('div.side', {}, when, ack, accept), fold, about);
+    const li = el('li.alarm', {}, open, el('div.side', {}, when, ack, accepts), fold, about);
     li.dataset.id = id;
     /** @type {Item} */
-    const item = { li, open, top, kind, who, sub, when, ack, accept, fold, about, told, shape: null, version: '', story: '', of: '' };
+    const item = { li, open, top, kind, who, sub, when, ack, accept: accepts, fold, about, told, shape: null, version: '', story: '', of: '' };
     open.onclick = () => (this.app.chosen === id ? this.app.choose(null) : this.app.choose(id, { jump: this.app.search.on }));
-    ack.onclick = () => this.app.acknowledge(id);
-    accept.onclick = () => this.accept(item, id);
-    link.onclick = () => this.app.copyLink(id, link);
+    ack.onclick = () => acknowledge(this.app, id);
+    accepts.onclick = () => this.accept(item, id);
+    link.onclick = () => copyLink(this.app, id, link);
     fold.onclick = () => {
       if (!this.unfolded.delete(id)) this.unfolded.add(id);
       else if (this.app.chosen !== null) this.app.choose(null);
@@ -183,7 +184,7 @@ export class AlarmList {
       return;
     }
     setText(item.accept, ACCEPT);
-    void this.app.accept(id);
+    void accept(this.app, id);
   }
 
   /** @type {(item: Item, each: Folded, now: number) => void} */

@@ -68,3 +68,19 @@ export function facts(pairs) {
   return el('dl.facts', {}, ...pairs.map(([name, value, meaning, exact]) => el('div', {},
     el('dt', { title: meaning ?? name }, name), el('dd', { title: exact ?? '' }, value))));
 }
+
+const SAID_MS = 4000;
+/** @type {number | undefined} */
+let saying;
+
+/**
+ * Say how something went: for readers of the screen, and for a moment on it.
+ * @type {(words: string) => void}
+ */
+export function announce(words) {
+  const node = by('say');
+  setText(node, words);
+  node.classList.toggle('shown', words !== '');
+  clearTimeout(saying);
+  saying = setTimeout(() => node.classList.remove('shown'), SAID_MS);
+}

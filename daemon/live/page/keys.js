@@ -1,5 +1,6 @@
 // The keyboard, and the page of help that lists it.
 
+import { acknowledge, copyLink, walk } from './doing.js';
 import { by, el } from './dom.js';
 import { zoomBy } from './gestures.js';
 import { toggleTheme } from './palette.js';
@@ -12,13 +13,13 @@ export function keyboard(app) {
   const { map, timeline } = app;
   /** @type {[keys: string[], words: string, act: () => void][]} */
   const table = [
-    [['j'], 'next alarm', () => app.walk(1)],
-    [['k'], 'alarm before', () => app.walk(-1)],
-    [['a'], 'acknowledge the alarm', () => app.chosen && app.acknowledge(app.chosen)],
+    [['j'], 'next alarm', () => walk(app, 1)],
+    [['k'], 'alarm before', () => walk(app, -1)],
+    [['a'], 'acknowledge the alarm', () => app.chosen && acknowledge(app, app.chosen)],
     [['/'], 'find a vehicle', () => by('find').focus()],
     [['s'], 'search alarms', () => { app.showPane('alarms'); by('q').focus(); }],
     [['g'], 'go to the alarm’s moment', () => app.chosen && app.choose(app.chosen, { jump: true })],
-    [['y'], 'copy a link to this', () => app.copyLink(app.chosen, by('link-copy'))],
+    [['y'], 'copy a link to this', () => copyLink(app, app.chosen, by('link-copy'))],
     [['f'], 'fit the fleet', () => { app.follow(false); map.fit(); }],
     [['c'], 'follow the vehicle', () => app.follow(!app.following)],
     [['l'], 'Earth or local frame', () => app.otherWorld()],
@@ -64,7 +65,7 @@ export function keyboard(app) {
   by('help-open').onclick = () => help(true);
   by('help-close').onclick = () => help(false);
   by('theme').onclick = toggleTheme;
-  by('link-copy').onclick = () => app.copyLink(app.chosen, by('link-copy'), matchMedia('(pointer: coarse)').matches);
+  by('link-copy').onclick = () => copyLink(app, app.chosen, by('link-copy'), matchMedia('(pointer: coarse)').matches);
 }
 
 /** @type {(on: boolean) => void} */

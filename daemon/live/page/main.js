@@ -1,28 +1,28 @@
 // The page: holds what is known, decides what is shown, and connects the parts. Each part has a file of its own.
 
-import { Address, handOn } from './address.js';
+import { Address } from './address.js';
 import { AlarmList } from './alarmlist.js';
 import { Alarms, marksOf } from './alarms.js';
-import { ask, tell, whyNot } from './api.js';
 import { StreamClock } from './clock.js';
 import { Banner } from './banner.js';
+import { begin } from './beginning.js';
 import { controls, PANES, worldButtons, worldOf } from './controls.js';
-import { by, setText } from './dom.js';
-import { EARTH, eastOf, Fleet, LOCAL, northOf } from './fleet.js';
+import { announce, by, setText } from './dom.js';
+import { EARTH, Fleet, LOCAL } from './fleet.js';
 import { Header } from './header.js';
 import { History } from './history.js';
 import { keyboard } from './keys.js';
-import { learnKinds } from './kinds.js';
 import { MapView } from './map.js';
 import { NetworkPane } from './network.js';
 import { onTheme } from './palette.js';
-import { alarmOf, Past } from './past.js';
+import { Past } from './past.js';
 import { Playback } from './playback.js';
 import { Prefs } from './prefs.js';
+import { pairRanks } from './scene.js';
 import { Search } from './search.js';
 import { FleetTable } from './table.js';
 import { Timeline } from './timeline.js';
-import { clock, known } from './units.js';
+import { clock } from './units.js';
 import { VehiclePane } from './vehicle.js';
 import { WatchList } from './watchlist.js';
 import { decode, Wire } from './wire.js';
@@ -77,28 +77,8 @@ export class App {
       message: (message) => this.message(message),
       state: (word, detail) => this.header.state(word, detail),
     });
-    void this.begin();
+    void begin(this);
     setInterval(() => this.timeline.paused === null && this.list.render(), 1000);
-  }
-
-  /** What the address asks for, and what the daemon remembers from before this page was opened. */
-  async begin() {
-    this.address.read();
-    void this.learnSettings();
-    void learnKinds().then((kinds) => kinds.forEach((kind) => this.list.addKind(kind)));
-    /** @type {AlarmPage} */
-    const { alarms } = await ask('/alarms', { active: false, sort: 't_last', limit: 200 }).catch(() => ({ alarms: [], total: 0, next: null }));
-    if (this.recorded || !alarms.length) return;
-    this.alarms.remember(alarms.map(alarmOf));
-    this.alarmsChanged();
-  }
-
-  /** What the configuration says about the map. */
-  async learnSettings() {
-    const settings = await fetch('/page/settings.json').then((answer) => answer.json()).catch(() => ({}));
-    if (settings.tiles) this.map.base.useTiles(settings.tiles);
-    if (settings.site) this.map.range.begin([eastOf(settings.site[1]), northOf(settings.site[0])]);
-    setText(by('credit'), settings.tiles ? settings.credit : 'Natural Earth');
   }
 
   // -- what comes in ------------------------------------------------------------------------------------------
@@ -179,18 +159,6 @@ export class App {
   }
 
   /**
-   * The pictures that trails are made of, newest first.
-   * @type {() => Trail}
-   */
-  trail() {
-    const { history, past } = this;
-    const { paused } = this.timeline;
-    if (paused !== null && !this.timeline.inTab(paused)) return { times: past.pictures.map(({ t }) => t ?? NaN), picture: (i) => past.pictures[i] };
-    const last = !history.entries.length ? -1 : paused === null ? history.entries.length - 1 : history.find(paused);
-    return { times: history.entries.slice(0, last + 1).map(({ t }) => t).reverse(), picture: (i) => history.peek(last - i) };
-  }
-
-  /**
    * A moment of the past is here: its alarms, and its picture where this tab has none.
    * @type {(picture: Picture | null) => void}
    */
@@ -203,7 +171,7 @@ export class App {
       const subjects = this.chosenSubjects();
       if (subjects) this.map.goTo(subjects);
     }
-    setText(by('say'), this.past.problem);
+    if (this.past.problem) announce(this.past.problem);
   }
 
   /** @type {(picture: Picture) => void} */
@@ -222,23 +190,8 @@ export class App {
   mark() {
     const rows = this.rows();
     this.marks = marksOf(rows);
-    this.pairRanks.clear();
-    for (const { alarm, state, rank } of rows) {
-      const { kind, subjects } = alarm.event;
-      if (state === 'cleared' || (kind !== 'conflict' && kind !== 'los')) continue;
-      const key = [...subjects].sort().join('~');
-      this.pairRanks.set(key, Math.max(rank, this.pairRanks.get(key) ?? -1));
-    }
+    this.pairRanks = pairRanks(rows);
     this.map.refresh();
-  }
-
-  /**
-   * Areas of interference that are active at the moment shown.
-   * @type {() => Area[]}
-   */
-  areas() {
-    return this.rows().filter(({ alarm, state }) => alarm.event.kind === 'gnss_interference' && state !== 'cleared')
-      .flatMap(({ alarm: { event: { evidence: { lat, lon, radius_km } } } }) => (known(lat) && known(lon) && known(radius_km) ? [{ lat, lon, radius_km }] : []));
   }
 
   /** @type {(at_once?: boolean) => void} */
@@ -300,18 +253,6 @@ export class App {
   }
 
   /**
-   * Go to an alarm that is not on the list: to the moment when it was raised.
-   * @type {(id: string) => Promise<void>}
-   */
-  async find(id) {
-    /** @type {AlarmLife | null} */
-    const life = await ask(`/alarms/${encodeURIComponent(id)}`).catch(() => null);
-    if (!life || this.chosen !== id || (this.rows().some(({ alarm }) => alarm.id === id) && this.timeline.paused === null)) return;
-    this.wantsToGo = true;
-    this.timeline.show(life.alarm.t_raised);
-  }
-
-  /**
    * Open an alarm in the list, and show on the map whom it is about; `jump`: at the moment when it was raised.
    * @type {(id: string | null, how?: { jump?: boolean }) => boolean}
    */
@@ -340,57 +281,6 @@ export class App {
   /** @type {() => string[] | null} */
   chosenSubjects() {
     return this.chosen === null ? null : this.alarm(this.chosen)?.event.subjects ?? null;
-  }
-
-  /**
-   * The next or previous alarm of the list.
-   * @type {(step: number) => void}
-   */
-  walk(step) {
-    const ids = this.list.folded().map(({ row }) => row.alarm.id);
-    if (!ids.length) return;
-    const at = this.chosen === null ? -1 : ids.indexOf(this.chosen);
-    const next = ids[at < 0 ? 0 : Math.max(0, Math.min(ids.length - 1, at + step))];
-    this.showPane('alarms');
-    this.choose(next, { jump: this.search.on });
-    this.list.rows.get(next)?.open.focus();
-    this.list.rows.get(next)?.li.scrollIntoView({ block: 'nearest' });
-  }
-
-  /**
-   * Ask for a change of an alarm, and say how that went.
-   * @type {(id: string, what: string, body: object, done: string) => Promise<void>}
-   */
-  async change(id, what, body, done) {
-    try {
-      await tell(`/alarms/${encodeURIComponent(id)}/${what}`, body);
-      setText(by('say'), done);
-    } catch (error) {
-      setText(by('say'), whyNot(error));
-    }
-    this.past.again();
-  }
-
-  /** @type {(id: string) => Promise<void>} */
-  async acknowledge(id) {
-    const on = !this.alarm(id)?.ack;
-    await this.change(id, 'acknowledge', { on }, on ? 'acknowledged' : 'acknowledgement taken back');
-  }
-
-  /** @type {(id: string) => Promise<void>} */
-  async accept(id) {
-    await this.change(id, 'accept', {}, 'accepted: the alarm has ended');
-  }
-
-  /**
-   * A link to an alarm, or to what is shown, for the clipboard; the button says that it is there.
-   * @type {(id: string | null, button: HTMLElement, share?: boolean) => Promise<void>}
-   */
-  async copyLink(id, button, share = false) {
-    const done = await handOn(this.address.link(id === null ? undefined : this.alarm(id)), share);
-    setText(by('say'), done ? 'link copied' : 'the browser does not let us copy');
-    button.classList.toggle('done', done);
-    setTimeout(() => button.classList.remove('done'), 1500);
   }
 
   toggleWatch() {

@@ -8,6 +8,7 @@ import { Labels } from './labels.js';
 import { drawPairs, drawTexts } from './pairs.js';
 import { onTheme, palette } from './palette.js';
 import { Range } from './range.js';
+import { areasOf, trailOf } from './scene.js';
 import { Symbols } from './symbols.js';
 import { boundsOf, drawMarks, drawSymbols, HOLLOW_S } from './vehicles.js';
 import { View } from './view.js';
@@ -194,7 +195,7 @@ export class MapView {
         Object.assign(under, { x: view.x, y: view.y, scale: view.scale, at: now, world: this.world });
         const pen = penOf(this.ground);
         pen.setTransform(this.ratio, 0, 0, this.ratio, 0, 0);
-        drawGround(pen, view, this.world, this.base, this.app.trail(), this.app.areas());
+        drawGround(pen, view, this.world, this.base, trailOf(this.app), areasOf(this.app.rows()));
         if (this.app.prefs.kept.range) this.range.draw(pen, view, this.world);
         this.ground.style.transform = '';
         this.groundStale = false;

@@ -9,6 +9,8 @@ const LATELY_S = 600;
 const MOST = 1000;
 // Pictures that make the trails of a past moment.
 const TRAIL_STEPS = 5;
+const AGAIN_MS = 500;
+const TRIES = 10;
 
 export class Past {
   /** @param {App} app */
@@ -28,6 +30,8 @@ export class Past {
     /** @type {Picture[]} newest first */
     this.pictures = [];
     this.problem = '';
+    this.checked = NaN;
+    this.tries = 0;
   }
 
   /**
@@ -63,6 +67,7 @@ export class Past {
         [this.t, this.rows] = [t, rows];
         this.pictures = picture ? [picture] : [];
         this.app.pastCame(picture);
+        this.check(t);
       } catch (error) {
         this.failed(error);
         break;
@@ -72,9 +77,21 @@ export class Past {
     if (this.wanted !== null && this.pictures.length) await this.trail(this.wanted);
   }
 
+  /**
+   * What happened a moment ago may not be in the history yet: ask again while an alarm is missing that this page knows.
+   * @type {(t: number) => void}
+   */
+  check(t) {
+    const known = new Set(this.rows.map(({ alarm }) => alarm.id));
+    const missing = !this.app.recorded && this.app.alarms.list(t).some(({ alarm, state }) => state !== 'cleared' && !known.has(alarm.id));
+    this.tries = missing && this.checked === t ? this.tries + 1 : 0;
+    this.checked = t;
+    if (missing && this.tries < TRIES) setTimeout(() => this.wanted === t && this.again(), AGAIN_MS);
+  }
+
   /** @type {(error: unknown) => void} */
   failed(error) {
-    if (error instanceof Refused && (error.status === 503 || error.status === 404)) this.kept = false;
+    if (error instanceof Refused && error.status === 503) this.kept = false;
     this.problem = error instanceof Error ? error.message : String(error);
     this.app.pastCame(null);
   }

@@ -1,7 +1,7 @@
 // A recording that is played: where it is, how fast, and the buttons that move it.
 
 import { ask, Refused, tell, whyNot } from './api.js';
-import { by, setText } from './dom.js';
+import { announce, by } from './dom.js';
 
 const POLL_MS = 2000;
 // So near to the end is the end.
@@ -44,7 +44,7 @@ export class Playback {
       this.take(await tell(`/replay/${path}`, body));
       return true;
     } catch (error) {
-      if (!(error instanceof Refused && error.code === 'not_a_replay')) setText(by('say'), whyNot(error));
+      if (!(error instanceof Refused && error.code === 'not_a_replay')) announce(whyNot(error));
       return false;
     }
   }

@@ -35,6 +35,16 @@ export class Search {
     return by('q').value.trim() !== '' || by('when').value !== '';
   }
 
+  /**
+   * All alarms about a vehicle.
+   * @type {(id: string) => void}
+   */
+  about(id) {
+    by('q').value = id;
+    this.app.showPane('alarms');
+    this.changed();
+  }
+
   /** The filters changed: ask soon, and show that in the address. */
   changed() {
     clearTimeout(this.due);

@@ -1,7 +1,7 @@
 // Put an alarm, or what is like it, on a shelf for a while, and take it down again.
 
 import { tell, whyNot } from './api.js';
-import { by, el, setText } from './dom.js';
+import { announce, el } from './dom.js';
 
 /** @type {[value: string, words: string][]} what to shelve, and for how many minutes */
 const CHOICES = [['alarm:30', 'this alarm for 30 min'], ['subjects:60', 'this kind about them for 1 h'], ['subjects:480', 'this kind about them for 8 h'],
@@ -13,7 +13,7 @@ const CHOICES = [['alarm:30', 'this alarm for 30 min'], ['subjects:60', 'this ki
  */
 export function shelf({ id, shelved }, done) {
   /** @type {(asked: Promise<unknown>, words: string) => Promise<void>} */
-  const after = (asked, words) => asked.then(() => setText(by('say'), words), (error) => setText(by('say'), whyNot(error))).then(done);
+  const after = (asked, words) => asked.then(() => announce(words), (error) => announce(whyNot(error))).then(done);
   if (shelved) {
     const button = el('button.small', { type: 'button' }, 'Take off the shelf');
     button.onclick = () => after(tell(`/shelves/${encodeURIComponent(shelved)}`, {}, 'DELETE'), 'taken off the shelf');

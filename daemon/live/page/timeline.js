@@ -67,6 +67,7 @@ export class Timeline {
     try {
       this.known = await ask('/timeline', { steps: STEPS, t0, t1 });
       past.kept = true;
+      if (this.known?.era === null) this.soon();
     } catch {
       past.kept = this.known !== null;
     }
@@ -148,7 +149,9 @@ export class Timeline {
     const { history, past } = this.app;
     if (t === null || t === undefined || t !== t) return;
     const [from, to] = this.extent();
-    this.paused = to >= from ? Math.max(from, Math.min(to, t)) : t;
+    // as long as the extent of the history is not known, any moment may be in it
+    const sure = to >= from && (!past.kept || (this.known?.era ?? null) !== null);
+    this.paused = sure ? Math.max(from, Math.min(to, t)) : t;
     const [first, last] = this.window();
     if (this.paused < first || this.paused > last) this.anchor = this.paused + this.span_s / 2;
     if (this.inTab(this.paused)) {

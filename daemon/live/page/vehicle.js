@@ -98,9 +98,12 @@ export class VehiclePane {
       ['track', heading(c.track_deg[row])], ['vertical', climb(c.climb_mps[row], aircraft)]];
     const marks = this.app.rows()
       .filter(({ alarm, state }) => state !== 'cleared' && alarm.event.subjects.includes(selected));
+    const all = el('button.small', { type: 'button' }, 'All its alarms');
+    all.onclick = () => this.app.search.about(selected);
     return el('section.card', {}, title,
       el('dl.now', {}, ...now.map(([what, value]) => el('div', {}, el('dt', {}, what), el('dd', {}, value)))),
-      marks.length ? el('p.tag', {}, `active: ${marks.map(({ alarm }) => alarm.event.kind.replaceAll('_', ' ')).join(', ')}`) : null);
+      marks.length ? el('p.tag', {}, `active: ${marks.map(({ alarm }) => alarm.event.kind.replaceAll('_', ' ')).join(', ')}`) : null,
+      el('div.acts', {}, all));
   }
 
   /** @type {(detail: KnownVehicle | null, story: VehicleStory) => HTMLElement} */

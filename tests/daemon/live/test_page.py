@@ -93,10 +93,11 @@ KEEP_MOVING = """() => {
 
 
 @pytest.fixture
-def watch(daemon: Any, broker: Any, wait_for: Any, tmp_path: Path) -> str:
-    """The address of a daemon that is connected."""
+def watch(request: pytest.FixtureRequest, daemon: Any, broker: Any, wait_for: Any, tmp_path: Path) -> str:
+    """The address of a daemon that is connected; a parameter is more configuration."""
     config = tmp_path / "wk.toml"
-    config.write_text(CONFIG.format(url=broker.url, name=tmp_path.name, state_dir=tmp_path / "state"))
+    more = getattr(request, "param", "")
+    config.write_text(CONFIG.format(url=broker.url, name=tmp_path.name, state_dir=tmp_path / "state") + more)
     process = daemon(config)
     wait_for(lambda: "connected to the broker" in process.log)
     found = re.search(r"url=(http://\S+)", process.log)
@@ -110,7 +111,7 @@ def screen(browser: Any, watch: str) -> Iterator[Callable[..., Screen]]:
 
     def start(theme: str = "dark", size: dict[str, int] = DESKTOP, motion: str = "reduce") -> Screen:
         opened.append(Screen(browser, watch, theme, size, motion))
-        opened[-1].see("window.watchkeeper?.newest !== null")
+        opened[-1].see("Boolean(window.watchkeeper?.newest)")
         return opened[-1]
 
     yield start
@@ -195,6 +196,27 @@ def test_a_reload_loses_neither_the_past_nor_the_place_in_it(screen: Any, listen
     page.see("window.watchkeeper?.newest && watchkeeper.timeline.paused === null")
     page.see(f"document.querySelector('{opened}.cleared') !== null")
     assert page.page.evaluate("watchkeeper.timeline.extent()[0]") <= 1001
+
+
+@pytest.mark.parametrize("watch", ["[history]\nenabled = false\n"], indirect=True)
+def test_without_a_history_the_tab_shows_what_it_has_seen_and_no_evidence_of_another_moment(
+    screen: Any, listener: Any, wait_for: Any
+) -> None:
+    page = screen()
+    listener.aircraft(1000, 1012)
+    (raised,) = wait_for(lambda: [a for a in listener.alarms("raised") if a["kind"] == "conflict"])
+    page.see("watchkeeper.history.last >= 1011 && !watchkeeper.past.kept")
+    listener.aircraft(1013, 1020)
+    page.see("watchkeeper.history.last >= 1019")
+    page.see(f"watchkeeper.alarms.all.get('{raised['id']}').event.t > 1012")
+    page.page.evaluate("watchkeeper.timeline.show(1012)")
+    assert page.page.evaluate("watchkeeper.fleet.picture.t") <= 1012
+    page.row("conflict").locator(".open").click()
+    page.see("document.querySelector('.alarm.chosen .told').innerText", lambda told: "is not kept" in told)
+    assert page.page.locator(".alarm.chosen .facts").count() == 0
+    # that there is no history is all that the browser complains about
+    assert all("503" in words for words in page.complaints)
+    page.complaints.clear()
 
 
 def test_a_vehicle_can_be_found_by_keyboard_and_looked_into(screen: Any, listener: Any) -> None:
