@@ -91,9 +91,11 @@ export class NetworkPane {
 
 /** @type {(feed: Feed) => HTMLElement} */
 function feed({ name, connected, type }) {
-  const health = connected ? 'well' : 'silent';
-  return el(`div.node${connected ? '' : '.bad'}`, {}, el('h4', {}, el('span.tag', {}, el('i.health', { 'data-health': health }), type),
-    el('span', {}, connected ? 'connected' : 'not connected')), el('p.tag', {}, name));
+  // a log that was read to its end is as it should be
+  const well = connected || type === 'log';
+  const words = connected ? 'connected' : type === 'log' ? 'read to its end' : 'not connected';
+  return el(`div.node${well ? '' : '.bad'}`, {}, el('h4', {}, el('span.tag', {}, el('i.health', { 'data-health': well ? 'well' : 'silent' }), type),
+    el('span', {}, words)), el('p.tag', {}, name));
 }
 
 function legend() {
