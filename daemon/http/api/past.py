@@ -47,6 +47,10 @@ class _Past:
 
         found = await self._served.ask(ask)
         if found is None:
+            # a daemon of a few seconds: what it knows is on its way to the disk
+            await self._served.settle()
+            found = await self._served.ask(ask)
+        if found is None:
             raise Refusal(404, "no_such_era", "the history has nothing yet, or no such era", "era")
         return Bytes(found, PICTURE)
 
