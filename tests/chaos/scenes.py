@@ -44,6 +44,8 @@ SETTINGS: dict[str, Any] = {
     "fleet": {"max_vehicles": 16},
     "http": {"enabled": False},
     "sinks": {"terminal": False, "state_dir": STATE},
+    # a thread of the real world writes it, which no seed decides; it has tests of its own for crashes and full disks
+    "history": {"enabled": False},
     "alarms": {"update_s": 5.0},
     "detectors": {
         "conflict": {

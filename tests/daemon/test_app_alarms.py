@@ -88,7 +88,8 @@ def test_a_daemon_that_has_said_goodbye_says_nothing_more(
     monkeypatch.setattr(Transport, "publish", publish)
     app.stop()
     assert app.app.transport.reconnects == 1
-    assert listen(broker.port).status()["state"] == "offline"
+    later = listen(broker.port)
+    assert wait_for(later.status)["state"] == "offline"
 
 
 def test_bad_input_is_shown_on_the_dead_letter_topic_and_good_input_goes_on(
