@@ -314,7 +314,7 @@ class Http(Section, frozen=True):
         str,
         text(
             "map tiles instead of the built-in map; every browser that opens the page then asks that server",
-            pattern=r"^(https?://[A-Za-z0-9.:-]+/[^\s;,'\"<>]*\{z\}[^\s;,'\"<>]*)?$",
+            pattern="^(https?://[A-Za-z0-9.:-]+/[^\\s;,'\"<>]*[{]z[}][^\\s;,'\"<>]*)?$",
             form="an address with {z}, {x} and {y}",
         ),
     ] = ""

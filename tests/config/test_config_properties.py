@@ -32,6 +32,8 @@ FORMED = {
     "home_assistant.prefix": PREFIX,
     "alertmanager.url": st.sampled_from(("", "http://127.0.0.1:9093", "https://alerts.example/am")),
     "http.public_name": HOST | st.just(""),
+    "http.tiles": st.sampled_from(("", "https://tiles.example/{z}/{x}/{y}.png")),
+    "http.site": st.sampled_from(("", "47.46,8.55", "-33.9,151")),
     "http.public_url": st.sampled_from(("", "https://watch.example/sky", "http://10.0.0.7:9108")),
     "name": TEXT.filter(str.strip),
 }

@@ -49,6 +49,9 @@ class Watched:
     def totals(self) -> Totals:
         return Totals()
 
+    def turn_s(self) -> float:
+        return 0.0
+
     def not_ready(self) -> list[str]:
         return []
 

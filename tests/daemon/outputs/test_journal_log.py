@@ -110,7 +110,8 @@ def test_damage_is_said_line_by_line_and_set_aside_once(tmp_path, caplog):
     assert journal.rotations > 1
     assert (tmp_path / "journal.damaged").read_bytes() == b'#\n{"id":\n'
     journal.close()
-    assert len(list(Path("/proc/self/fd").iterdir())) == files
+    # files of tests before may be closed meanwhile
+    assert len(list(Path("/proc/self/fd").iterdir())) <= files
 
 
 def test_a_damaged_record_of_what_is_confirmed_is_replaced_and_leaves_no_handle_behind(tmp_path):
@@ -122,7 +123,8 @@ def test_a_damaged_record_of_what_is_confirmed_is_replaced_and_leaves_no_handle_
     assert [number for number, _ in journal.past.unsent] == [1]
     journal.confirm(1)
     journal.close()
-    assert len(list(Path("/proc/self/fd").iterdir())) == files
+    # files of tests before may be closed meanwhile
+    assert len(list(Path("/proc/self/fd").iterdir())) <= files
     assert open_journal(tmp_path).past.unsent == []
 
 
