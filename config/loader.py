@@ -133,7 +133,7 @@ def _load(path: Path | None, env: Mapping[str, str], overrides: Mapping[str, Any
 
 
 def profile_file(name: str) -> Path:
-    """The TOML file of a profile: debounce counts and nothing else."""
+    """The TOML file of a profile: debounce counts and times, and nothing else."""
     return Path(__file__).with_name(f"{name}.toml")
 
 

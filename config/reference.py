@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import sys
 import tomllib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from operator import attrgetter
 from typing import Any
 
@@ -81,8 +81,10 @@ live. A file with an error changes nothing.
 
 ## Profiles
 
-`profile` chooses how much evidence makes an alarm. It changes these debounce counts and nothing else; a count in your
-own file wins over the profile's. `n/m` reads "n of the last m measurement epochs"; equal numbers mean "in a row".
+`profile` chooses how much evidence makes an alarm. It changes these debounce counts and times and nothing else; one in
+your own file wins over the profile's. `n/m` reads "n of the last m measurement epochs"; equal numbers mean "in a row".
+A time behind it is `most_s`: evidence that has lasted so long needs no more epochs. A factor is `strong`: a score so
+many times its threshold counts as n epochs.
 """
 
 
@@ -188,8 +190,14 @@ def _profiles() -> str:
     lines = [_row("detector", *(f"`{name}`" for name in names)), "|---" * (len(names) + 1) + "|"]
     for detector in tables[0]:
         counts = [table[detector]["debounce"] for table in tables]
-        lines.append(_row(f"`{detector}`", *(f"{count['n']}/{count['m']}" for count in counts)))
+        lines.append(_row(f"`{detector}`", *map(_patience, counts)))
     return "\n".join(lines) + "\n"
+
+
+def _patience(rule: Mapping[str, Any]) -> str:
+    """How much evidence a rule of a profile wants."""
+    times = [f"{rule[key]:g}{unit}" for key, unit in (("most_s", " s"), ("strong", "×")) if rule.get(key)]
+    return ", ".join([f"{rule['n']}/{rule['m']}", *times])
 
 
 def _debounced() -> Iterator[str]:

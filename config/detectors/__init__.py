@@ -1,6 +1,6 @@
 """One file per detector: its thresholds, each with default, range, unit and reason, and its debounce rule.
 
-Profiles (config/*.toml) only change the debounce counts.
+Profiles (config/*.toml) only change the debounce counts and times.
 """
 
 from __future__ import annotations

@@ -2,7 +2,10 @@
 
 A cell is one subject of one alarm kind: a vehicle, a pair or a place (subjects.py says which). For each row of
 evidence with an epoch newer than the last one counted:
-- not active: raise when at least n of the last m epochs were at or over the threshold (n = m: n in a row);
+- not active: raise when at least n of the last m epochs were at or over the threshold (n = m: n in a row). An epoch
+  counts as 1 at the threshold and, where the rule has a `strong` ratio, as up to n: the sum over the epochs is compared
+  with n, a sequential test that strong evidence ends early. With a `most_s`, two epochs or more that have lasted so
+  long are enough, if as many of them as n of m were over. Nothing is raised within `least_s` of the first that counts;
 - active: clear when clear_n epochs in a row were under clear_ratio * threshold and the alarm is min_on_s old.
 An active alarm's severity rises at once and falls by one step after a minute in which no evidence was as severe.
 A gap of more than bridge_s between epochs starts both counts again; a shorter one is bridged. An active cell
@@ -41,6 +44,8 @@ class Cell:
     last_epoch: float = -math.inf
     count: int = 0
     """Epochs so far; the last m are in the ring, by count % m."""
+    since_t: float = math.inf
+    """When the first of the epochs was that count for raising, also those that have left the ring."""
     off_run: int = 0
     """Epochs in a row that were under the clearing threshold."""
     severity: int = 0
@@ -50,9 +55,10 @@ class Cell:
 
 
 class Epoch:
-    """One of the last m epochs of a cell: when it was, and whether it was over the threshold."""
+    """One of the last m epochs of a cell: when, whether over the threshold, and for how many it counts."""
 
     t: float
+    weight: float
     over: bool
 
 
@@ -61,6 +67,9 @@ class Rule(NamedTuple):
 
     n: int
     m: int
+    least_s: float
+    most_s: float
+    strong: float
     clear_n: int
     clear_ratio: float
     min_on_s: float
@@ -78,7 +87,10 @@ class Debouncer:
 
     def _set(self, rule: Debounce) -> None:
         self.rule = rule
-        self._rule = Rule(rule.n, rule.m, rule.clear_n, rule.clear_ratio, rule.min_on_s, rule.bridge_s)
+        self._rule = Rule(
+            rule.n, rule.m, rule.least_s, rule.most_s, rule.strong,
+            rule.clear_n, rule.clear_ratio, rule.min_on_s, rule.bridge_s,
+        )  # fmt: skip
 
     def retune(self, rule: Debounce) -> None:
         """Take a new rule; active alarms stay active, counts in progress survive unless m changes."""
@@ -156,6 +168,44 @@ class Rows(NamedTuple):
     threshold: F8
 
 
+@njit(cache=True, inline="always")
+def _weight(score: float, threshold: float, rule: Rule) -> float:
+    """For how many epochs a score counts: 0 under the threshold, 1 at it, n at `strong` times it and beyond."""
+    if not score >= threshold:
+        return 0.0
+    if rule.strong <= 1.0:
+        return 1.0
+    above = (score - threshold) / (threshold * (rule.strong - 1.0)) if threshold > 0.0 else 0.0
+    return 1.0 + (rule.n - 1.0) * min(above, 1.0)
+
+
+@njit(cache=True)
+def _enough(cell: Cell, epochs: NDArray[Any], t: float, rule: Rule) -> bool:
+    """Whether the epochs up to the newest, at t, raise an alarm; `since_t` is when the first that counts was.
+
+    They count back to where more of them were under the threshold than the rule forgives.
+    """
+    first, weight, over, under, among = math.inf, 0.0, 0, 0, 0
+    for k in range(min(cell.count, rule.m)):
+        epoch = epochs[(cell.count - 1 - k) % rule.m]
+        if epoch.over:
+            over += 1
+            weight += epoch.weight
+            first = min(first, epoch.t)
+            among = over + under
+        else:
+            under += 1
+            if under > rule.m - rule.n:
+                break
+    unbroken = cell.count > rule.m and under <= rule.m - rule.n
+    cell.since_t = min(cell.since_t, first) if unbroken else first
+    lasted_s = t - cell.since_t
+    if not epochs[(cell.count - 1) % rule.m].over or lasted_s < rule.least_s:
+        return False
+    long = rule.most_s > 0.0 and lasted_s >= rule.most_s and over >= 2
+    return weight >= rule.n or (long and over * rule.m >= rule.n * among)
+
+
 @njit(cache=True)
 def _update(rows: Rows, rule: Rule, cells: NDArray[Any], ring: NDArray[Any], action: U1) -> None:
     for i in range(rows.cell.size):
@@ -173,16 +223,11 @@ def _update(rows: Rows, rule: Rule, cells: NDArray[Any], ring: NDArray[Any], act
         cell.count += 1
         newest.t = t
         newest.over = score >= threshold
+        newest.weight = _weight(score, threshold, rule)
         if not cell.active:
-            over = 0
-            first = t
-            for k in range(rule.m):
-                if epochs[k].over:
-                    over += 1
-                    first = min(first, epochs[k].t)
-            if over >= rule.n:
+            if _enough(cell, epochs, t, rule):
                 cell.active = True
-                cell.t_onset = first
+                cell.t_onset = cell.since_t
                 cell.t_raised = t
                 cell.off_run = 0
                 action[i] = RAISE
@@ -191,6 +236,7 @@ def _update(rows: Rows, rule: Rule, cells: NDArray[Any], ring: NDArray[Any], act
             if cell.off_run >= rule.clear_n and t - cell.t_raised >= rule.min_on_s:
                 cell.active = False
                 cell.off_run = 0
+                cell.count = 0
                 for k in range(rule.m):
                     epochs[k].over = False
                 action[i] = CLEAR

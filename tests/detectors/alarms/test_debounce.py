@@ -58,6 +58,33 @@ def test_n_of_m_forgives_one_miss_and_onset_is_the_first_counted_epoch():
     assert d.cells["t_raised"][0] == 5.0
 
 
+FIVE = Debounce(n=5, m=5, most_s=8.0, strong=2.0)
+
+
+def test_a_slow_feed_raises_by_time_and_a_fast_one_by_count():
+    assert run(FIVE, [(float(i), 1.0) for i in range(6)]).index(RAISE) == 4
+    assert run(FIVE, [(5.0 * i, 1.0) for i in range(6)]).index(RAISE) == 2
+    assert run(FIVE, [(10.0 * i, 1.0) for i in range(6)]).index(RAISE) == 1
+    # a miss begins the time again
+    assert run(FIVE, [(0.0, 1.0), (5.0, 0.5), (10.0, 1.0), (15.0, 1.0)]) == [NOTHING] * 4
+
+
+def test_strong_evidence_counts_for_several_epochs():
+    assert run(FIVE, [(0.0, 2.0)]) == [RAISE]
+    assert run(FIVE, [(0.0, 1.5), (1.0, 1.5)]) == [NOTHING, RAISE]
+    assert run(FIVE, [(0.0, 1.5), (1.0, 0.9), (2.0, 1.5), (3.0, 1.1), (4.0, 1.0)])[-2:] == [NOTHING, RAISE]
+
+
+def test_no_evidence_is_strong_enough_to_raise_before_the_least_time():
+    rule = Debounce(n=2, m=2, least_s=3.0, strong=2.0)
+    d = Debouncer(rule, 1)
+    t = np.arange(8.0)
+    actions = d.update(np.zeros(8, np.int32), t, t, np.array([0, 9, 9, 9, 9, 9, 9, 9.0]), np.ones(8))
+    assert actions.tolist().index(RAISE) == 4
+    # also where the first epoch that counts has left the window
+    assert d.cells["t_onset"][0] == 1.0
+
+
 def test_minimum_persistence_keeps_an_alarm_up():
     rule = Debounce(n=1, m=1, clear_n=1, min_on_s=5.0)
     actions = run(rule, [(0.0, 2)] + [(float(i), 0.0) for i in range(1, 8)])
@@ -73,9 +100,36 @@ def test_no_evidence_at_all_loses_the_alarm_after_lost_s():
     assert d.lost(40.0, 3).tolist() == []
 
 
+def weighed(rule: Debounce, score: float) -> float:
+    """For how many epochs a score counts, at threshold 1."""
+    if score < 1.0:
+        return 0.0
+    return 1.0 + (rule.n - 1) * min((score - 1.0) / (rule.strong - 1.0), 1.0) if rule.strong > 1.0 else 1.0
+
+
+def counting(rule: Debounce, history: list[tuple[float, float]]) -> list[tuple[float, float]]:
+    """The newest epochs (t, score) that count together: any m in a row of them have at most m - n misses."""
+    for start in range(len(history)):
+        part = history[start:]
+        windows = [part[max(0, end - rule.m) : end] for end in range(1, len(part) + 1)]
+        if part[0][1] >= 1.0 and all(sum(s < 1.0 for _, s in w) <= rule.m - rule.n for w in windows):
+            return part
+    return []
+
+
+def enough(rule: Debounce, history: list[tuple[float, float]]) -> bool:
+    part = counting(rule, history)
+    if not part or part[-1][1] < 1.0:
+        return False
+    lasted, recent = part[-1][0] - part[0][0], part[-rule.m :]
+    over = sum(score >= 1.0 for _, score in recent)
+    long = rule.most_s > 0.0 and lasted >= rule.most_s and over >= 2 and over * rule.m >= rule.n * len(recent)
+    return lasted >= rule.least_s and (long or sum(weighed(rule, score) for _, score in recent) >= rule.n)
+
+
 def plain(rule: Debounce, rows: list[tuple[float, float]]) -> list[int]:
     """The rules again, one row at a time, with lists."""
-    history: list[bool] = []
+    history: list[tuple[float, float]] = []
     active, off, last, raised = False, 0, -np.inf, 0.0
     out = []
     for t, score in rows:
@@ -85,9 +139,9 @@ def plain(rule: Debounce, rows: list[tuple[float, float]]) -> list[int]:
         if t - last > rule.bridge_s:
             history, off = [], 0
         last = t
-        history = [*history, score >= 1.0][-rule.m :]
+        history = [*history, (t, score)]
         if not active:
-            if sum(history) >= rule.n:
+            if enough(rule, history):
                 active, off, raised = True, 0, t
                 out.append(RAISE)
             else:
@@ -108,14 +162,17 @@ def rules(draw):
     return Debounce(
         n=draw(st.integers(1, m)), m=m, clear_n=draw(st.integers(1, 4)),
         clear_ratio=draw(st.sampled_from([0.5, 0.8, 1.0])), min_on_s=draw(st.sampled_from([0.0, 3.0])),
-        bridge_s=draw(st.sampled_from([2.0, 100.0])),
+        bridge_s=draw(st.sampled_from([2.0, 100.0])), least_s=draw(st.sampled_from([0.0, 0.0, 2.0, 6.0])),
+        most_s=draw(st.sampled_from([0.0, 0.0, 3.0, 8.0])), strong=draw(st.sampled_from([0.0, 0.0, 1.5, 5.0])),
     )  # fmt: skip
 
 
 @given(
     rules(),
     st.lists(
-        st.tuples(st.sampled_from([0.0, 0.5, 1.0, 1.0, 1.0, 5.0]), st.sampled_from([0.0, 0.4, 0.7, 0.9, 1.0, 2.0])),
+        st.tuples(
+            st.sampled_from([0.0, 0.5, 1.0, 1.0, 1.0, 5.0]), st.sampled_from([0.0, 0.4, 0.7, 0.9, 1.0, 1.25, 2.0, 9.0])
+        ),
         max_size=60,
     ),
     st.integers(1, 60),
