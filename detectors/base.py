@@ -38,6 +38,18 @@ class Window:
 
 
 @dataclass(frozen=True, slots=True)
+class Hindsight:
+    """For each row of evidence the worst of the latest moments: when, how bad (-inf: not known), and its numbers.
+
+    Of two moments the one of the larger rank is worse. Numbers that are not given are those of the row.
+    """
+
+    t: F8
+    rank: F8
+    numbers: dict[str, F8]
+
+
+@dataclass(frozen=True, slots=True)
 class Evidence:
     """Scores of one alarm kind: one row per subject and measurement epoch, sorted by (subject, epoch).
 
@@ -49,7 +61,8 @@ class Evidence:
     `numbers` goes into the alarm's evidence, and so does a row's entry of `details`, for what is no number; bit i of
     `cause_bits` says that `causes[i]` applies. Rows that are `news` are told at once if their alarm is active.
     `ended`: names of places that are no more, each with how its alarm ended. Rows that are `taken_as_normal` are under
-    the threshold only because a new state was taken as normal: an alarm that ends with one says so.
+    the threshold only because a new state was taken as normal: an alarm that ends with one says so. `hindsight`: the
+    worst moments so far as they are known by now, where the rows themselves are not at them.
     """
 
     kind: str
@@ -69,6 +82,7 @@ class Evidence:
     news: Bool | None = None
     ended: dict[str, Ended] = field(default_factory=dict)
     taken_as_normal: Bool | None = None
+    hindsight: Hindsight | None = None
 
     def __len__(self) -> int:
         return len(self.a)

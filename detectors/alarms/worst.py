@@ -2,8 +2,9 @@
 
 The worst moment is that of the highest score; or, where the kind declares one, that of the least value of a figure,
 such as the separation of two aircraft. Of equal moments the first counts. A moment begins to count when the alarm is
-raised. Where a kind's score `grows` with time alone nothing is kept here: ticks in which nothing happens are left out,
-so only what is told may count, and the alarm book compares that.
+raised. Evidence may know by now how bad it was between its rows (Hindsight): that counts before the rows themselves.
+Where a kind's score `grows` with time alone nothing is kept here: ticks in which nothing happens are left out, so only
+what is told may count, and the alarm book compares that.
 
 Owned by a Watch. Times are event time in seconds.
 """
@@ -25,6 +26,8 @@ from watchkeeper.streams.batch import F8, I4, I8, U1
 
 # Digits after the point in an alarm's numbers: a tenth of a millimetre, or of a millisecond.
 DIGITS = 4
+# Behind every moment that hindsight knows.
+UNSEEN = 1e9
 
 
 class Worst:
@@ -54,8 +57,7 @@ class Worst:
         did = action[rows]
         self._rank[cell[rows[did == RAISE]]] = -np.inf
         rows = rows[(did == RAISE) | (did == STILL)]
-        figure = ev.numbers.get(self._least)
-        rank = ev.score[rows] if figure is None else -figure[rows]
+        rank = self._ranks(ev)[rows]
         worse = rank > self._rank[cell[rows]]
         if not worse.any():
             return
@@ -65,14 +67,29 @@ class Worst:
         rows, rank = rows[order], rank[order]
         at = cell[rows]
         self._rank[at], self._t[at], self._score[at] = rank, ev.t[rows], ev.score[rows]
+        seen = np.zeros(len(rows), bool)
+        if ev.hindsight is not None:
+            seen = ev.hindsight.rank[rows] > -np.inf
+            self._t[at[seen]] = ev.hindsight.t[rows[seen]]
         if ev.cause_bits is not None:
             self._causes = list(ev.causes)
             self._bits[at] = ev.cause_bits[rows]
         self._know(ev.numbers)
         if self._names:
-            self._numbers[at] = np.column_stack([_column(ev.numbers.get(name), rows) for name in self._names])
+            known = {} if ev.hindsight is None else ev.hindsight.numbers
+            now = (_column(ev.numbers.get(name), rows) for name in self._names)
+            then = (_column(known.get(name, ev.numbers.get(name)), rows) for name in self._names)
+            self._numbers[at] = np.column_stack([np.where(seen, b, a) for a, b in zip(now, then, strict=True)])
         for place, row in zip(at.tolist(), rows.tolist(), strict=True) if ev.details or self._details else ():
             self._details[place] = ev.details[row] if ev.details else {}
+
+    def _ranks(self, ev: Evidence) -> F8:
+        """How bad each row is: the worse, the larger."""
+        figure = ev.numbers.get(self._least)
+        rank = ev.score if figure is None else -figure
+        if ev.hindsight is None:
+            return rank
+        return np.where(ev.hindsight.rank > -np.inf, ev.hindsight.rank, rank - UNSEEN)
 
     def _know(self, names: Iterable[str]) -> None:
         """Have a column for each of these numbers. As a rule a kind always has the same ones."""

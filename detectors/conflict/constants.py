@@ -91,6 +91,16 @@ CAPTURE_FT = 200.0
 # distribution lies further off on one side.
 FAR_STD = 3.0
 
+# How close aircraft came (hindsight.py, followed.py).
+
+# How far back their reports are looked through. Chosen: three reports of a feed that sends every 10 s, and as long as
+# a pair is followed.
+LOOK_BACK_S = 60.0
+# Between reports further apart nothing is known. The same as in `evaluate alarms`.
+GAP_S = 30.0
+# How long a pair is followed after its last conflict: until its alarm has ended. Chosen.
+FOLLOW_S = 60.0
+
 # Evidence (detector.py).
 
 # Pairs with a lower probability are not named: the lowest threshold `probability` that the configuration allows.

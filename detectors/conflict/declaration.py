@@ -88,5 +88,6 @@ DECLARATION = Declaration(
         Gauge(name="aircraft", help="Aircraft that are heard well enough to be judged"),
     ),
     scenario=simulated("demo", 80),
-    scratch=("_scan", "_motion", "_row_of", "_named", "_present", "_last", "_figures"),
+    state_version=2,
+    scratch=("_scan", "_hindsight", "_motion", "_row_of", "_named", "_present", "_last", "_figures"),
 )

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from watchkeeper.config.schema import Config
+from watchkeeper.detectors import base
 from watchkeeper.detectors.base import Evidence, Window, full
 from watchkeeper.detectors.conflict.constants import (
     CAPTURE_NEAR_FT,
@@ -33,15 +34,17 @@ from watchkeeper.detectors.conflict.constants import (
     WORTH,
 )
 from watchkeeper.detectors.conflict.declaration import DECLARATION
+from watchkeeper.detectors.conflict.followed import Followed
+from watchkeeper.detectors.conflict.hindsight import Hindsight, rank
 from watchkeeper.detectors.conflict.probability import Motion, Needed, Outlook, judge
-from watchkeeper.detectors.conflict.search import Minima, Pair, Scan
+from watchkeeper.detectors.conflict.search import Minima, Pair, Scan, add_pairs, look_further
 from watchkeeper.detectors.conflict.tracks import Track, Tracks
 from watchkeeper.detectors.conflict.zones import Zones, minima_at
 from watchkeeper.detectors.declaration import Declaration
 from watchkeeper.detectors.fleet.fleet import Fleet
-from watchkeeper.detectors.kernels.approach import State, state_of
+from watchkeeper.detectors.kernels.approach import ON_LIMIT_M, State, state_of
 from watchkeeper.detectors.kernels.records import blank, layout, room
-from watchkeeper.streams.batch import F8, I4, I8, U1
+from watchkeeper.streams.batch import F8, I4, I8, U1, Bool
 from watchkeeper.streams.geo import KT_MS, NM_M
 from watchkeeper.streams.kernels import njit
 from watchkeeper.streams.messages import ADSB, Kind
@@ -61,8 +64,6 @@ class PairNumbers:
 
 
 NUMBERS = layout(PairNumbers).names or ()
-SEP_NM = NUMBERS.index("sep_nm")
-
 _CAUTION, _WARNING = 1, 2
 
 
@@ -74,6 +75,8 @@ class Conflict:
     def __init__(self, config: Config, fleet: Fleet) -> None:
         self._fleet = fleet
         self._tracks = Tracks(fleet.growing)
+        self._followed = Followed()
+        self._hindsight = Hindsight(fleet.ring[Kind.ADSB])
         self._motion: NDArray[Any] = blank(Motion, fleet.capacity)
         self._row_of: I4 = np.zeros(fleet.capacity, np.int32)
         self._last = (blank(Pair, 0), 0, 0)
@@ -114,25 +117,39 @@ class Conflict:
         )  # fmt: skip
         pairs = scan.pairs[: scan.run(n, m)]
         judge(pairs, self._row_of, scan.state, self._motion, self._needed, self._outlook)
-        named = self._named[: _worth_naming(pairs, self._named)]
+        pairs = self._follow(pairs, n, window.t)
+        named = self._named[: _worth_naming(pairs, self._followed.among(pairs["a"], pairs["b"]), self._named)]
+        look_further(named, pairs, self._row_of, scan.state, m.horizon_s)
         self._last, self._figures = (pairs, scan.overflow, n), None
         a, b, order = fleet.order_pairs(pairs["a"][named], pairs["b"][named])
         rows = named[order]
         severity, epoch, told = np.empty(len(rows), np.uint8), np.empty(len(rows)), room(PairNumbers, len(rows))
         _tell(rows, pairs, fleet.last_t[adsb], (c.warning_s, c.caution_s), severity, epoch, told)
-        numbers = told.view(np.float64).reshape(len(rows), len(NUMBERS)).T
+        one, other = (scan.state[self._row_of[slots]] for slots in (a, b))
+        separation_nm = _larger(one["separation_m"], other["separation_m"], m.separation_m) / NM_M
+        vertical_ft = _larger(one["vertical_ft"], other["vertical_ft"], m.vertical_ft) + c.altitude_step_ft
+        least = self._hindsight.least(a, b, vertical_ft, window.t)
+        found = Found(window.t, a, b, epoch, told, least, separation_nm)
         evidence = []
         if c.enabled:
-            score = pairs["probability"][rows]
-            evidence.append(_evidence("conflict", window.t, a, b, epoch, score, c.probability, severity, numbers))
+            evidence.append(found.evidence("conflict", pairs["probability"][rows], c.probability, severity))
         if self._los_enabled:
-            lost = np.flatnonzero(numbers[-1])
-            closeness = np.minimum(m.separation_m / np.maximum(numbers[SEP_NM, lost] * NM_M, 1e-9), SCORE_MAX)
-            warning = np.full(len(lost), _WARNING, np.uint8)
+            closeness = np.minimum(separation_nm / np.maximum(told["sep_nm"], 1e-9), SCORE_MAX)
+            score, warning = np.where(told["los"] > 0.0, closeness, 0.0), np.full(len(rows), _WARNING, np.uint8)
             evidence.append(
-                _evidence("los", window.t, a[lost], b[lost], epoch[lost], closeness, 1.0, warning, numbers[:, lost])
+                found.evidence("los", score, 1.0, warning, np.flatnonzero((told["los"] > 0.0) | found.was_lost))
             )
         return evidence
+
+    def _follow(self, pairs: NDArray[Any], n: int, t: float) -> NDArray[Any]:
+        """The pairs, with those that were in conflict a little while ago and are harmless now."""
+        followed, scan = self._followed, self._scan
+        over = (pairs["probability"] >= self._config.probability) | pairs["lost"]
+        if over.any() or len(followed.key):
+            followed.note(pairs["a"][over], pairs["b"][over], t, len(scan.pairs))
+        a, b = followed.missing(pairs["a"], pairs["b"])
+        more = add_pairs(a, b, self._row_of, scan.slot, n, self._minima, scan.state, scan.pairs[len(pairs) :])
+        return scan.pairs[: len(pairs) + more]
 
     def quiet_until(self, t: float) -> float:
         """Predictions move on while there is anybody to predict; after that nothing changes without reports."""
@@ -142,6 +159,7 @@ class Conflict:
     def forget(self, slots: I4) -> None:
         """Clear the tracks of these slots."""
         self._tracks.forget(slots)
+        self._followed.forget(slots)
 
     def gauges(self) -> dict[str, float]:
         """Smallest TCPA and DCPA, largest probability (NaN: no pair), and counts of pairs and aircraft."""
@@ -149,11 +167,13 @@ class Conflict:
 
     def snapshot(self) -> dict[str, Any]:
         """The tracks, and the figures of the last step."""
-        return {**self._tracks.snapshot(self._fleet.high), "figures": self.gauges()}
+        tracks = self._tracks.snapshot(self._fleet.high)
+        return {**tracks, "followed": self._followed.snapshot(), "figures": self.gauges()}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Take over a snapshot."""
         self._tracks.restore(state)
+        self._followed.restore(state["followed"])
         self._figures = dict(state["figures"])
 
 
@@ -172,31 +192,76 @@ def _figures(pairs: NDArray[Any], overflow: int, aircraft: int) -> dict[str, flo
     }
 
 
-def _evidence(
-    kind: str, t: float, a: I4, b: I4, epoch: F8, score: F8, threshold: float, severity: U1, numbers: F8
-) -> Evidence:
-    return Evidence(
-        kind=kind,
-        a=a,
-        b=b,
-        t=full(len(a), t),
-        epoch=epoch,
-        score=score,
-        threshold=full(len(a), threshold),
-        severity=severity,
-        numbers=dict(zip(NUMBERS, numbers, strict=True)),
-        sparse=True,
-    )
+class Found(NamedTuple):
+    """What is said about the pairs of a tick, whatever kind of alarm it is for."""
+
+    t: float
+    a: I4
+    b: I4
+    epoch: F8
+    told: NDArray[Any]
+    least: NDArray[Any]
+    separation_nm: F8
+
+    @property
+    def was_lost(self) -> Bool:
+        """Which pairs had lost separation when they were closest, of late."""
+        lost: Bool = self.least["level"] & (self.least["sep_m"] < self.separation_nm * NM_M - ON_LIMIT_M)
+        return lost
+
+    def evidence(
+        self, kind: str, score: F8, threshold: float, severity: U1, rows: I8 | slice = slice(None)
+    ) -> Evidence:
+        """The evidence for one kind, of these rows."""
+        a, least = self.a[rows], self.least[rows]
+        return Evidence(
+            kind=kind,
+            a=a,
+            b=self.b[rows],
+            t=full(len(a), self.t),
+            epoch=self.epoch[rows],
+            score=score[rows],
+            threshold=full(len(a), threshold),
+            severity=severity[rows],
+            numbers=_columns(self.told[rows]),
+            sparse=True,
+            hindsight=base.Hindsight(least["t"], rank(least), _closest(least, self.was_lost[rows])),
+        )
+
+
+def _closest(least: NDArray[Any], lost: Bool) -> dict[str, F8]:
+    """The numbers of the moments in which the pairs were closest."""
+    sep_nm = least["sep_m"] / NM_M
+    return {
+        "tcpa_s": full(len(least), 0.0),
+        "dcpa_nm": sep_nm,
+        "dcpa_m": least["sep_m"],
+        "vsep_ft": least["vsep_ft"],
+        "sep_nm": sep_nm,
+        "t_los_s": np.where(lost, 0.0, math.nan),
+        "t_out_s": full(len(least), math.nan),
+        "los": lost.astype(np.float64),
+    }
+
+
+def _larger(one: F8, other: F8, default: float) -> F8:
+    """probability.larger for columns."""
+    found: F8 = np.maximum(np.where(np.isnan(one), default, one), np.where(np.isnan(other), default, other))
+    return found
+
+
+def _columns(told: NDArray[Any]) -> dict[str, F8]:
+    return dict(zip(NUMBERS, told.view(np.float64).reshape(len(told), len(NUMBERS)).T, strict=True))
 
 
 @njit(cache=True)
-def _worth_naming(pairs: NDArray[Any], named: I8) -> int:
+def _worth_naming(pairs: NDArray[Any], followed: Bool, named: I8) -> int:
     """The rows worth naming, into `named`; returns how many. What is lost is certain."""
     count = 0
     for k in range(pairs.size):
         if pairs[k].lost:
             pairs[k].probability = 1.0
-        if pairs[k].probability >= WORTH:
+        if pairs[k].probability >= WORTH or followed[k]:
             named[count] = k
             count += 1
     return count

@@ -24,9 +24,11 @@ from watchkeeper.detectors.conflict.probability import larger
 from watchkeeper.detectors.kernels.approach import (
     ON_LIMIT_M,
     STILL_MS,
+    TERMS,
     State,
     altitude_gap,
     approach,
+    later,
     scratch,
     vertical_window,
 )
@@ -39,6 +41,8 @@ from watchkeeper.streams.kernels import njit
 _BEND = 0.5 * WGS84_A_M / (WGS84_B_M * WGS84_B_M)
 # What float32 takes from an altitude band, and from the distance of two positions (a quarter metre per coordinate).
 _BAND_SLACK_FT, _PLACE_SLACK_M = 1.0, 2.0
+# A closest approach this near the end of the horizon is the end of the horizon.
+AT_END_S = 1e-6
 
 
 class Minima(NamedTuple):
@@ -132,6 +136,46 @@ class Scan:
         stored = min(found, len(self.pairs))
         self.overflow = found - stored
         return stored
+
+
+@njit(cache=True)
+def add_pairs(
+    a: I4, b: I4, row_of: I4, slot: I4, n: int, minima: Minima, state: NDArray[Any], pairs: NDArray[Any]
+) -> int:
+    """Pairs of slots that the search did not find, because they are harmless; returns how many were filled in.
+
+    `slot[:n]` are the aircraft of this tick, at `row_of` them: pairs of which one is not among them are left out.
+    """
+    gap = np.empty((TERMS, 3))
+    count = 0
+    for k in range(a.size):
+        i, j = row_of[a[k]], row_of[b[k]]
+        if count == pairs.size or i >= n or j >= n or slot[i] != a[k] or slot[j] != b[k]:
+            continue
+        one, other = state[i], state[j]
+        separation_m = larger(one.separation_m, other.separation_m, minima.separation_m)
+        vertical_ft = larger(one.vertical_ft, other.vertical_ft, minima.vertical_ft)
+        way = approach(one, other, minima.horizon_s, separation_m, vertical_ft, gap)
+        pair = pairs[count]
+        pair.a, pair.b = a[k], b[k]
+        pair.tcpa_s, pair.dcpa_m, pair.now_m = way.tcpa_s, way.dcpa_m, way.now_m
+        pair.t_in_s, pair.t_out_s = way.t_in_s, way.t_out_s
+        pair.vsep_ft = abs(altitude_gap(one, other, way.tcpa_s))
+        pair.lost, pair.probability, pair.when_s = False, 0.0, math.nan
+        count += 1
+    return count
+
+
+@njit(cache=True)
+def look_further(rows: I8, pairs: NDArray[Any], row_of: I4, state: NDArray[Any], horizon_s: float) -> None:
+    """Closest approach beyond the horizon for those of these pairs that are still closing in at its end."""
+    gap = np.empty((TERMS, 3))
+    for k in range(rows.size):
+        pair = pairs[rows[k]]
+        if pair.tcpa_s >= horizon_s - AT_END_S:
+            a, b = state[row_of[pair.a]], state[row_of[pair.b]]
+            pair.tcpa_s, pair.dcpa_m = later(a, b, horizon_s, gap)
+            pair.vsep_ft = abs(altitude_gap(a, b, pair.tcpa_s))
 
 
 @njit(cache=True)

@@ -38,6 +38,8 @@ _D = 1.0 / (1.0 - WGS84_E2)
 _DD = _D * (_D - 1.0)
 _A2 = WGS84_A_M * WGS84_A_M
 _3RD, _6TH, _12TH, _20TH = 1.0 / 3.0, 1.0 / 6.0, 1.0 / 12.0, 1.0 / 20.0
+# Pieces of a prediction that goes half around the Earth.
+_AROUND = int(math.pi * WGS84_A_M / (2.0 * REACH_M)) + 1
 _NEWTON = 40  # three or four are enough; more only guards against a loop that never ends
 
 
@@ -298,6 +300,24 @@ def approach(a: State, b: State, horizon_s: float, separation_m: float, vertical
         left = last_m >= limit_m
         t_out = centre + (_crossing(gap, g, limit_m, t1, t) if left else t1)
     return Approach(tcpa_s, dcpa_m, t_in, t_out, now_m)
+
+
+@njit(cache=True)
+def later(a: State, b: State, horizon_s: float, gap: F8) -> tuple[float, float]:
+    """When and how near two aircraft are nearest that are still closing in at the end of the horizon.
+
+    As for `approach`, but without an end; NaN and NaN if they close in over half the way around the Earth.
+    """
+    v2a = a.vx_ms * a.vx_ms + a.vy_ms * a.vy_ms + a.vz_ms * a.vz_ms
+    v2b = b.vx_ms * b.vx_ms + b.vy_ms * b.vy_ms + b.vz_ms * b.vz_ms
+    half = REACH_M / max(math.sqrt(max(v2a, v2b)), STILL_MS)
+    for k in range(_AROUND):
+        centre = horizon_s + (2 * k + 1) * half
+        g, _ = _piece(a, b, centre - 0.5 * horizon_s, half, gap)
+        t = _nearest(gap, -half, half)
+        if t < half:
+            return centre + t, _distance(gap, g, t)[0]
+    return math.nan, math.nan
 
 
 @njit(cache=True)

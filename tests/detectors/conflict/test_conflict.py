@@ -197,7 +197,7 @@ def test_new_thresholds_apply_at_once(bench: Any) -> None:
     rows = ({}, {"gs_kt": 400.0, "bearing": 180.0})
     assert len(meet(b, *rows)[0]) == 1
     b.detector.retune(configured(horizon_s=30.0))
-    assert not len(step(b, 40.0, [])[0])
+    assert step(b, 40.0, [])[0].score.tolist() == [0.0]  # still followed, not in conflict
     b.detector.retune(DEFAULT)
     assert len(step(b, 40.0, [])[0]) == 1
     b.detector.retune(msgspec.convert({"detectors": {"los": {"enabled": False}}}, Config))
@@ -292,3 +292,42 @@ def test_spikes_and_jumps_take_no_part(bench: Any) -> None:
         conflict, los = step(b, t, rows)
         assert not any(over(conflict))
         assert not len(los)
+
+
+@given(
+    gain_kt=st.floats(2.0, 60.0),
+    side_nm=st.floats(0.05, 3.0),
+    lat=st.sampled_from([-70.0, 0.0, 50.0, 85.0]),
+    trk_deg=st.sampled_from([0.0, 45.0, 90.0]),
+)
+@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_closest_approach_beyond_the_horizon_is_neither_cut_nor_rounded(
+    bench: Any, gain_kt: float, side_nm: float, lat: float, trk_deg: float
+) -> None:
+    """An overtaker 4 NM behind and to the side: where geodesics that go on for so long are nearest."""
+    b, speeds = bench(Conflict), (450.0, 450.0 - gain_kt)
+    start = WGS84.Direct(lat, 8.0, trk_deg + 90.0, side_nm * NM_M)
+    ahead = WGS84.Direct(start["lat2"], start["lon2"], trk_deg, 4.0 * NM_M)
+    origins = ((lat, 8.0, trk_deg), (ahead["lat2"], ahead["lon2"], ahead["azi2"]))
+
+    def at(i: int, t: float) -> dict[str, Any]:
+        return WGS84.Direct(*origins[i], speeds[i] * KT_MS * t)
+
+    for t in (0.0, 1.0):
+        rows = [
+            {"id": f"ac{i}", "t": t, "lat": where["lat2"], "lon": where["lon2"], "trk_deg": where["azi2"] % 360.0,
+             "gs_kt": speeds[i], "alt_ft": 30_000.0, "vs_fpm": 0.0}
+            for i, where in ((0, at(0, t)), (1, at(1, t)))
+        ]  # fmt: skip
+        conflict, _ = step(b, t, rows)
+
+    def apart(t: float) -> float:
+        one, other = at(0, t), at(1, t)
+        return WGS84.Inverse(one["lat2"], one["lon2"], other["lat2"], other["lon2"])["s12"]
+
+    tcpa_s, dcpa_m = conflict.numbers["tcpa_s"][0], conflict.numbers["dcpa_m"][0]
+    assert apart(1.0 + tcpa_s) == pytest.approx(dcpa_m, abs=0.01)
+    step_s = 5.0
+    assert dcpa_m <= min(apart(1.0 + tcpa_s - step_s), apart(1.0 + tcpa_s + step_s)) + 1e-3
+    if gain_kt < 50.0:
+        assert tcpa_s > 120.0
