@@ -18,7 +18,7 @@ import numpy as np
 
 from watchkeeper.streams.batch import F8, I8, U1, Batch, Bool, CheckedBatch, Columns
 from watchkeeper.streams.kernels import njit
-from watchkeeper.streams.messages import COLUMN, FIELDS, GPS_POSITIONS, T_MAX, T_MIN, Drop, Kind, field_bounds
+from watchkeeper.streams.messages import COLUMN, FIELDS, FIX_MIN, GPS_POSITIONS, T_MAX, T_MIN, Drop, Kind, field_bounds
 
 OK = 0
 # What each code means; the order decides which is reported when several apply.
@@ -33,20 +33,29 @@ Refused = Callable[[Kind, str, int], None]
 
 
 class _Rules(NamedTuple):
-    """What the kernel holds the fields of a kind against; `either` are pairs of which one must be whole."""
+    """What the kernel holds the fields of a kind against; `either` are pairs of which one must be whole.
+
+    Unless a field of `excuses` is below its limit in `excused`: a receiver without a fix has no position.
+    """
 
     lo: F8
     hi: F8
     least: F8
     required: Bool
     either: I8
+    excuses: I8
+    excused: F8
 
 
 def _rules(kind: Kind) -> _Rules:
     lo, hi, required = field_bounds(kind)
     least = np.array([f.least for f in FIELDS[kind]])
     either = np.array([[COLUMN[kind][name] for name in pair] for pair in GPS_POSITIONS] if kind is Kind.GPS else [])
-    return _Rules(np.array(lo), np.array(hi), least, np.array(required), either.astype(np.int64).reshape(-1, 2))
+    excuses = {COLUMN[kind]["fix"]: FIX_MIN, COLUMN[kind]["sats"]: 1.0} if kind is Kind.GPS else {}
+    return _Rules(
+        np.array(lo), np.array(hi), least, np.array(required), either.astype(np.int64).reshape(-1, 2),
+        np.array(list(excuses), np.int64), np.array(list(excuses.values())),
+    )  # fmt: skip
 
 
 _RULES = {kind: _rules(kind) for kind in Kind}
@@ -113,5 +122,7 @@ def _check(t: F8, data: F8, rules: _Rules, codes: U1) -> None:
             for k in range(either.shape[0]):
                 if not (np.isnan(data[either[k, 0], i]) or np.isnan(data[either[k, 1], i])):
                     whole = True
+            for k in range(rules.excuses.size):
+                whole |= data[rules.excuses[k], i] < rules.excused[k]
             if not whole and codes[i] == OK:
                 codes[i] = _MISSING

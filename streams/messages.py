@@ -94,6 +94,12 @@ FIELDS: dict[Kind, tuple[Field, ...]] = {
         Field("hdop", "", 0.0, 10_000.0, "horizontal dilution of precision", least=1e-3),
         Field("eph", "m", 0.0, 1e7, "receiver's own horizontal 1-sigma estimate", least=1e-6),
         Field("epv", "m", 0.0, 1e7, "receiver's own vertical 1-sigma estimate", least=1e-6),
+        Field("speed_acc", "m/s", 0.0, 1e6, "receiver's own 1-sigma estimate of its velocity", least=1e-6),
+        Field("jamming", "", 0.0, 255.0, "receiver's own indicator of continuous-wave jamming, 0 none to 255 strong"),
+        Field("jamming_state", "", 0.0, 10.0, "receiver's own word: 0 unknown, 1 none, 2 warning, 3 no fix any more"),
+        Field("spoofing_state", "", 0.0, 10.0, "receiver's own word: 0 unknown, 1 none, 2 indicated, 3 sure"),
+        Field("noise", "", 0.0, 1e6, "receiver's noise level, in its own unit", least=1e-6),
+        Field("agc", "", 0.0, 1e6, "receiver's automatic gain control, in its own unit", least=1e-6),
     ),
     Kind.IMU: (
         Field("imu_ax", *_ACCEL, "specific force, body forward", required=True),
@@ -133,8 +139,10 @@ FIELDS: dict[Kind, tuple[Field, ...]] = {
     ),
 }
 
-# A GPS fix is complete with either position; the codec checks that one of the two is there.
+# A GPS fix is complete with either position; the codec checks that one of the two is there, unless the receiver says
+# that it has none: a fix type below FIX_MIN, or no satellite.
 GPS_POSITIONS: tuple[tuple[str, ...], ...] = (("gps_x", "gps_y"), ("lat", "lon"))
+FIX_MIN = 2.0
 
 COLUMN: dict[Kind, dict[str, int]] = {
     kind: {field.name: i for i, field in enumerate(fields)} for kind, fields in FIELDS.items()

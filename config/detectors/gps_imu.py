@@ -16,6 +16,7 @@ Channel = Literal[
     "position_against_velocity", "altitude_against_velocity", "drift", "vertical_drift", "noise", "velocity_noise",
     "heading", "delay", "timing", "turn", "force", "accuracy",
     "freeze", "imu_stuck",
+    "replay", "interference", "axis_stuck", "imu_saturated", "vibration",
 ]  # fmt: skip
 
 
@@ -134,7 +135,7 @@ class GpsImu(Section, frozen=True):
     model_budget: Annotated[
         int,
         about(
-            "epochs", "GPS epochs per tick that the model looks at; each costs about 60 us", ge=0, le=10_000, live=True
+            "epochs", "GPS epochs per tick and bucket of vehicles that the model looks at", ge=0, le=10_000, live=True
         ),
     ] = 8
     debounce: Debounce = field(default_factory=Debounce)

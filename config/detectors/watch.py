@@ -27,6 +27,17 @@ class Watch(Section, frozen=True):
             "s", "a stream that a detector needs next to another is missed after this long", ge=1, le=86_400, live=True
         ),
     ] = 30.0
+    no_fix_s: Annotated[
+        float,
+        about(
+            "s",
+            "a receiver that says that it has no position, from the start or in flight, is named after this long; a "
+            "turn may cost it all satellites for two seconds",
+            ge=0,
+            le=86_400,
+            live=True,
+        ),
+    ] = 5.0
     never_s: Annotated[
         float,
         about(

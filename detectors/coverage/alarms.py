@@ -57,7 +57,8 @@ class WatchAlarms:
             at_once = name not in ADVISORY
             self._first_s[CODE_OF[name]] = 0.0 if at_once else settings.missing_s
             self._lost_s[CODE_OF[name]] = 0.0 if at_once else settings.lost_s
-        self._first_s[Code.NO_FIX] = NEVER  # a receiver that never had a fix says so itself
+        if "no_fix" in on:
+            self._first_s[Code.NO_FIX] = self._lost_s[Code.NO_FIX] = settings.no_fix_s
         if "never_aligns" in on:
             for code in (Code.WAITING, Code.ALIGNING, Code.LEARNING):
                 self._lost_s[code] = settings.lost_s

@@ -1,6 +1,6 @@
 """Per detector and vehicle: watched or why not, since when. Columns over the fleet's slots; the engine fills them.
 
-    table.update(d, codes, t)       what detector number d says of every slot, about once a second of event time
+    table.update(codes, t)          what each detector says of every slot, about once a second of event time
     table.code, since_t, judged     [detector, slot]
 
 `trying_s` is how long a detector has tried to judge a vehicle without success: beyond `never_s` it never aligns.
@@ -79,10 +79,10 @@ class Table:
         # what became of the vehicles that were forgotten
         self._gone = [Tally() for _ in self.detectors]
 
-    def update(self, d: int, codes: U1, t: float, step_s: float, never_s: float) -> None:
-        """Take over what detector number d says of the slots below `len(codes)` at t."""
+    def update(self, codes: U1, t: float, step_s: float, never_s: float) -> None:
+        """Take over what the detectors say at t: `codes[detector, slot]`, of the slots in use."""
         step_s = min(max(step_s, 0.0), STEP_MAX_S)
-        _update(codes, t, step_s, never_s, self.code[d], self.since_t[d], self.judged[d], self.trying_s[d])
+        _update(codes, t, step_s, never_s, self.code, self.since_t, self.judged, self.trying_s)
 
     def forget(self, slots: I4) -> None:
         """These slots have no vehicle any more."""
@@ -172,22 +172,24 @@ class Table:
 def _update(
     codes: U1, t: float, step_s: float, never_s: float, code: U1, since_t: F8, judged: Bool, trying_s: F8
 ) -> None:
-    for s in range(codes.size):
-        now = codes[s]
-        if now == ALIGNING:
-            trying_s[s] += step_s
-        elif now == LEARNING:
-            trying_s[s] += step_s * LEARNING_PART
-        elif now == UNALIGNED:
-            trying_s[s] = max(trying_s[s] - step_s, 0.0)
-        elif now in (WATCHED, UNCONFIRMED, NOT_APPLICABLE):
-            trying_s[s] = 0.0
-        # not above the limit: as much time of being judged takes it back
-        trying_s[s] = min(trying_s[s], 2.0 * never_s)
-        if now in (ALIGNING, LEARNING, UNALIGNED) and trying_s[s] >= never_s:
-            now = NEVER_ALIGNS
-        # event time that went on by itself and came back leaves no time in the future
-        if now != code[s] or since_t[s] > t:
-            since_t[s] = t
-        code[s] = now
-        judged[s] |= IS_JUDGED[now]
+    for d in range(codes.shape[0]):
+        for s in range(codes.shape[1]):
+            now = codes[d, s]
+            trying = trying_s[d, s]
+            if now == ALIGNING:
+                trying += step_s
+            elif now == LEARNING:
+                trying += step_s * LEARNING_PART
+            elif now == UNALIGNED:
+                trying = max(trying - step_s, 0.0)
+            elif now in (WATCHED, UNCONFIRMED, NOT_APPLICABLE):
+                trying = 0.0
+            # not above the limit: as much time of being judged takes it back
+            trying_s[d, s] = trying = min(trying, 2.0 * never_s)
+            if now in (ALIGNING, LEARNING, UNALIGNED) and trying >= never_s:
+                now = NEVER_ALIGNS
+            # event time that went on by itself and came back leaves no time in the future
+            if now != code[d, s] or since_t[d, s] > t:
+                since_t[d, s] = t
+            code[d, s] = now
+            judged[d, s] |= IS_JUDGED[now]

@@ -96,8 +96,6 @@ LASTING_EPOCHS = 25.0
 
 # Reading a fix (read.py).
 
-# Lower fix types are no position. By the definition of the field `fix` (docs/messages.md): 0 and 1 none, 2 2-D, 3 3-D.
-FIX_MIN = 2.0
 # Below this speed an unchanged course counts as held, m/s. Chosen above the 0.7 m/s or so below which many receivers
 # hold it; four of the five flights do, see docs/detectors/gps_imu.md.
 HELD_SPEED = 1.0
@@ -205,15 +203,16 @@ USUAL_OVER = 0.7
 USUAL_MISTAKE = 1.25
 # Steps of a level per epoch while the vehicle warms up. Chosen.
 EARLY = 4
-# Weight of each channel, in the order of CHANNELS; the last three are not scaled. Channels that remember seconds stay
-# over the level for seconds, so a rule of several epochs in a row does not filter them: they count less, so that the
-# nominal share is that of the instant ones. Chosen on the flights; those of `heading` and `delay` on simulated
-# flights too.
+# Weight of each channel, in the order of CHANNELS; those from `accuracy` on are not scaled. Channels that remember
+# seconds stay over the level for seconds, so a rule of several epochs in a row does not filter them: they count less,
+# so that the nominal share is that of the instant ones. Chosen on the flights; those of `heading` and `delay` on
+# simulated flights too.
 WEIGHT = (
     1.0, 1.0,
     0.58, 0.62, 0.6, 0.72, 0.77, 0.56, 0.5, 0.48, 0.5, 0.62, 0.62,
     0.57, 0.57, 0.65, 0.55, 0.65, 1.0,
     1.0, 1.0,
+    1.0, 1.0, 1.0, 1.0, 1.0,
 )  # fmt: skip
 # The calibrated level: where it starts, and its range. Chosen.
 LEVEL_FIRST = 1.2

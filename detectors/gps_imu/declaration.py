@@ -55,8 +55,8 @@ _MEANING: dict[str, tuple[str, str, str]] = {
     ),
     "position_against_velocity": (
         "the GPS's own position and velocity do not belong together",
-        "GPS position moves other than GPS velocity says, {} from where the IMU puts it",
-        "GPS position moved other than GPS velocity said, {} from where the IMU put it",
+        "GPS position and GPS velocity disagree by {}",
+        "GPS position and GPS velocity disagreed by {}",
     ),
     "altitude_against_velocity": (
         "the same vertically",
@@ -122,6 +122,31 @@ _MEANING: dict[str, tuple[str, str, str]] = {
         "the same IMU sample again and again under a GPS that changes",
         "the IMU repeats one sample while the GPS moves ({})",
         "the IMU repeated one sample while the GPS moved ({})",
+    ),
+    "replay": (
+        "fixes equal earlier ones to the last digit, in order: a recording is played again",
+        "GPS fixes are those of an earlier time, played again ({})",
+        "GPS fixes were those of an earlier time, played again ({})",
+    ),
+    "interference": (
+        "the receiver says so itself: jamming, spoofing, more noise or less gain than usual",
+        "the GPS receiver reports interference itself ({})",
+        "the GPS receiver reported interference itself ({})",
+    ),
+    "axis_stuck": (
+        "an axis of the IMU does not change while others do",
+        "an axis of the IMU is stuck ({})",
+        "an axis of the IMU was stuck ({})",
+    ),
+    "imu_saturated": (
+        "an axis of the IMU is at the end of its range again and again",
+        "an axis of the IMU is at the end of its range ({})",
+        "an axis of the IMU was at the end of its range ({})",
+    ),
+    "vibration": (
+        "the IMU is shaken far more than before",
+        "the IMU is shaken far more than before ({})",
+        "the IMU was shaken far more than before ({})",
     ),
 }
 CAUSES: dict[str, str] = {channel: _MEANING[channel][0] for channel in CHANNELS} | {
@@ -207,14 +232,15 @@ def _say_displaced(who: str, facts: Any) -> str:
 
 DECLARATION = Declaration(
     name="gps_imu",
-    help="vehicles whose GPS contradicts their IMU: spoofed, jammed or failing sensors",
+    help="vehicles whose GPS and IMU contradict each other or themselves: spoofed, jammed or failing sensors",
     settings=GpsImu,
     subjects="vehicle",
-    state_version=4,
+    alone=True,
+    state_version=5,
     kinds=(
         AlarmKind(
             name="gps_imu",
-            help="what the GPS says contradicts what the IMU says",
+            help="what the GPS says contradicts what the IMU says, or either of them itself",
             facts=ResidualFacts,
             say=_say,
             was=partial(_say, over=True),

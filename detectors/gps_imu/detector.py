@@ -2,8 +2,11 @@
 
 For each vehicle an error-state Kalman filter follows the raw IMU and meets each raw GPS fix (fix.py). One row
 of evidence per fix: the score is about the largest of several named channels, calibrated by what this vehicle shows
-while healthy (scale.py). On top, a model of the whole fleet's residuals (model/) gives its opinion
-of a few fixes per tick, as a number and a cause in the evidence.
+while healthy (scale.py). On top, a model of the residuals of a bucket of vehicles (model/, streams/split.py)
+gives its opinion of a few fixes per tick, as a number and a cause in the evidence.
+
+Each stream is also judged by itself (alone/): fixes that the filter cannot judge, because there is no IMU or no
+attitude yet, have the score of their receiver alone; an IMU without a GPS is judged once a second.
 
 Attitude columns that a vehicle may send are not used unless the configuration says so (`attitude`): as a rule they come
 from a filter that has already believed the GPS.
@@ -23,6 +26,7 @@ from watchkeeper.config.schema import Config
 from watchkeeper.detectors.base import Evidence, Window, full, next_after
 from watchkeeper.detectors.declaration import Declaration
 from watchkeeper.detectors.fleet.fleet import Fleet, Samples
+from watchkeeper.detectors.gps_imu.alone.sole import Sole
 from watchkeeper.detectors.gps_imu.constants import FRESH_S, WEIGHT
 from watchkeeper.detectors.gps_imu.coverage import codes_of, reopen, words_of
 from watchkeeper.detectors.gps_imu.declaration import DECLARATION, DISPLACED, SINCE
@@ -32,8 +36,9 @@ from watchkeeper.detectors.gps_imu.kernel import OFF, Judged, Rows, blank_judged
 from watchkeeper.detectors.gps_imu.model.fleet import ResidualModel
 from watchkeeper.detectors.gps_imu.state import CHANNELS, SCALED, Settings, Vehicle, Work
 from watchkeeper.detectors.kernels.records import blank
-from watchkeeper.streams.batch import F8, I4, I8, U1
+from watchkeeper.streams.batch import F8, I4, I8, U1, Bool
 from watchkeeper.streams.messages import FIELDS, Kind
+from watchkeeper.streams.split import bucket_of
 
 MODEL, RECOVERING, AWAY = range(len(CHANNELS), len(CHANNELS) + 3)
 CAUSES = (*CHANNELS, "model", "recovering", "not_reestablished")
@@ -53,10 +58,13 @@ class GpsImu:
         self._doubts: NDArray[Any] = blank(Doubt, fleet.capacity)
         self._space = Space(np.zeros((3, 3)), np.zeros((4, 4)), np.zeros((4, 4)), np.zeros(4))
         self._judged_t: F8 = np.full(fleet.capacity, -np.inf)
+        self._sole = Sole(fleet.capacity)
         # for the model's choice of epochs: when it last saw a vehicle, and a number that depends on the name alone
         self._seen_t: F8 = np.full(fleet.capacity, -np.inf)
         self._key: I8 = np.zeros(fleet.capacity, np.int64)
-        self._model: ResidualModel | None = None
+        self._bucket: I4 = np.zeros(fleet.capacity, np.int32)
+        # one for each bucket of vehicles: what it says does not depend on how vehicles are spread over operators
+        self._models: dict[int, ResidualModel] = {}
         self._judged = self._anomalous = self._displaced = 0
         self.retune(config)
 
@@ -65,7 +73,7 @@ class GpsImu:
         cfg = config.detectors.gps_imu
         self._config = cfg
         if cfg.model == "off":
-            self._model = None
+            self._models = {}
         weight = tuple(0.0 if name in cfg.channels_off else w for name, w in zip(CHANNELS, WEIGHT, strict=True))
         self._settings = Settings(
             threshold=cfg.threshold, nominal_rate=cfg.nominal_rate,
@@ -86,6 +94,7 @@ class GpsImu:
         return [
             lambda: run(self._table, self._work, self._settings, imu, gps, blank_judged(0)),
             lambda: look(self._doubts, self._settings, self._space, imu, gps),
+            lambda: self._sole.watch(self._work, self._settings, imu, gps),
             lambda: ResidualModel(CHANNELS[:SCALED]).judge(np.empty((0, SCALED)), np.zeros(0, bool)),
         ]
 
@@ -99,23 +108,35 @@ class GpsImu:
         judged = blank_judged(len(gps.t))
         run(self._table, self._work, self._settings, imu, gps, judged)
         look(self._doubts, self._settings, self._space, imu, gps)
+        by_filter = np.isfinite(judged.score)
+        self._judged_t[gps.slot[by_filter]] = gps.t[by_filter]
+        alone = self._sole.watch(self._work, self._settings, imu, gps)
+        suspected = self._table["latched"][gps.slot] == 1
+        self._sole.add_to(judged, gps, alone.seen, suspected, self._settings)
+        lone = np.flatnonzero(alone.ended)
         rows = np.flatnonzero(np.isfinite(judged.score))
-        self._judged_t[gps.slot[rows]] = gps.t[rows]
         self._judged = len(rows)
         self._anomalous = len(np.unique(gps.slot[judged.score >= self._config.threshold]))
         self._displaced = int((self._table["away_t"][: self._fleet.high] > 0.0).sum())
-        if not len(rows):
-            return []
-        return [self._evidence(gps.slot[rows], gps.t[rows], judged.at(rows))]
+        evidence = []
+        if len(rows) or len(lone):
+            slot, t = np.concatenate((gps.slot[rows], imu.slot[lone])), np.concatenate((gps.t[rows], imu.t[lone]))
+            all_rows = judged.at(rows).and_then(self._sole.of_imu(imu.slot[lone], self._settings))
+            order = np.lexsort((t, slot))
+            filtered = np.concatenate((by_filter[rows], np.zeros(len(lone), bool)))[order]
+            evidence.append(self._evidence(slot[order], t[order], all_rows.at(order), filtered))
+        return evidence
 
-    def _evidence(self, slot: I4, t: F8, judged: Judged) -> Evidence:
+    def _evidence(self, slot: I4, t: F8, judged: Judged, by_filter: Bool) -> Evidence:
         cfg, score, sigma = self._config, judged.score, judged.sigma
         bits = ((sigma >= cfg.threshold) << np.arange(len(CHANNELS))).sum(axis=1)
         unusual = full(len(t), np.nan)
         if cfg.model != "off":
-            self._model = self._model or ResidualModel(CHANNELS[:SCALED])
             # a witness, not a judge: on real flights its voice in the score found nothing more and cost a false alarm
-            self._ask_model(self._model, slot, t, score, sigma, unusual)
+            seen = np.flatnonzero(by_filter)
+            asked = full(len(seen), np.nan)
+            self._ask_models(slot[seen], t[seen], score[seen], sigma[seen], asked)
+            unusual[seen] = asked
             bits |= (unusual >= cfg.threshold).astype(np.int64) << MODEL
         # over the threshold without a channel over it: two that nearly are, or a verdict that is not yet taken back
         unnamed = (score >= cfg.threshold) & (bits == 0)
@@ -142,14 +163,27 @@ class GpsImu:
             taken_as_normal=judged.taken,
         )
 
-    def _ask_model(self, model: ResidualModel, slot: I4, t: F8, score: F8, sigma: F8, unusual: F8) -> None:
-        """Let the model see a few epochs: half of them the highest scores, half whom it has not seen for longest.
-
-        It learns from the second half alone, or it would take the unusual for the rule.
-        """
-        budget = self._config.model_budget
+    def _ask_models(self, slot: I4, t: F8, score: F8, sigma: F8, unusual: F8) -> None:
+        """Let the model of each bucket see a few epochs of its own vehicles."""
         for new in np.unique(slot[self._key[slot] == 0]).tolist():
             self._key[new] = name_key(self._fleet.ids[new])
+            self._bucket[new] = bucket_of(self._fleet.ids[new])
+        bucket = self._bucket[slot]
+        order = np.argsort(bucket, kind="stable")
+        edges = np.flatnonzero(np.diff(bucket[order])) + 1
+        for rows in np.split(order, edges) if len(order) else ():
+            number = int(bucket[rows[0]])
+            if number not in self._models:
+                self._models[number] = ResidualModel(CHANNELS[:SCALED])
+            unusual[rows] = self._ask_model(self._models[number], slot[rows], t[rows], score[rows], sigma[rows])
+
+    def _ask_model(self, model: ResidualModel, slot: I4, t: F8, score: F8, sigma: F8) -> F8:
+        """What a model says of a few epochs: half of them the highest scores, half whom it has not seen for longest.
+
+        It learns from the second half alone, or it would take the unusual for the rule. NaN: it was not asked.
+        """
+        unusual = full(len(t), np.nan)
+        budget = self._config.model_budget
         key = self._key[slot]
         highest = np.lexsort((t, key, -score))[: budget // 2]
         longest = np.lexsort((t, key, self._seen_t[slot]))
@@ -163,6 +197,7 @@ class GpsImu:
         # in an order that does not depend on slots
         rows = chosen[np.lexsort((key[chosen], t[chosen]))]
         unusual[rows] = model.judge(np.ascontiguousarray(sigma[rows, :SCALED]), learn[rows])
+        return unusual
 
     def coverage(self, t: float) -> U1:
         """Whom it judges, and why not the others."""
@@ -184,6 +219,7 @@ class GpsImu:
         """Clear the state of these slots; the model keeps what it learned from them."""
         self._table[slots] = blank(Vehicle, 1)
         self._doubts[slots] = blank(Doubt, 1)
+        self._sole.forget(slots)
         self._judged_t[slots] = -np.inf
         self._seen_t[slots] = -np.inf
         self._key[slots] = 0
@@ -203,7 +239,7 @@ class GpsImu:
             "vehicles": float(self._anomalous),
             "displaced": float(self._displaced),
             "fixes": float(self._judged),
-            "model_epochs": float(self._model.learned if self._model else 0),
+            "model_epochs": float(sum(model.learned for model in self._models.values())),
         }
 
     def snapshot(self) -> dict[str, Any]:
@@ -216,10 +252,11 @@ class GpsImu:
             "rows": rows,
             "table": self._table[rows],
             "doubts": self._doubts[rows],
+            "sole": self._sole.snapshot(rows),
             "judged_t": self._judged_t[rows],
             "seen_t": self._seen_t[rows],
             "key": self._key[rows],
-            "model": self._model.snapshot() if self._model else None,
+            "models": [[number, model.snapshot()] for number, model in sorted(self._models.items())],
             "figures": [self._judged, self._anomalous, self._displaced],
         }
 
@@ -230,12 +267,15 @@ class GpsImu:
         rows = state["rows"]
         self._table[rows] = state["table"]
         self._doubts[rows] = state["doubts"]
+        self._sole.restore(rows, state["sole"])
         self._judged_t[rows] = state["judged_t"]
         self._seen_t[rows] = state["seen_t"]
         self._key[rows] = state["key"]
-        if state["model"] and self._config.model != "off":
-            self._model = ResidualModel(CHANNELS[:SCALED])
-            self._model.restore(state["model"])
+        for row in rows[self._key[rows] != 0].tolist():
+            self._bucket[row] = bucket_of(self._fleet.ids[row])
+        for number, saved in state["models"] if self._config.model != "off" else ():
+            self._models[number] = ResidualModel(CHANNELS[:SCALED])
+            self._models[number].restore(saved)
         self._judged, self._anomalous, self._displaced = state["figures"]
 
 

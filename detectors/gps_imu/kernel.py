@@ -50,6 +50,11 @@ class Judged(NamedTuple):
         away, off = self.away[rows], self.off[rows]
         return Judged(self.score[rows], self.sigma[rows], away, self.away_t[rows], self.taken[rows], off)
 
+    def and_then(self, others: Judged) -> Judged:
+        """These and others."""
+        pairs: Any = zip(self, others, strict=True)
+        return Judged(*(np.concatenate(pair) for pair in pairs))
+
 
 def blank_judged(fixes: int) -> Judged:
     """Room for the judgement of so many fixes."""

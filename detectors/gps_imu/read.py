@@ -9,16 +9,17 @@ from __future__ import annotations
 
 import math
 
-from watchkeeper.detectors.gps_imu.constants import FIX_MIN, HELD_SPEED, ROUNDING_MPS
+from watchkeeper.detectors.gps_imu.alone.state import Receiver
+from watchkeeper.detectors.gps_imu.constants import HELD_SPEED, ROUNDING_MPS
 from watchkeeper.detectors.gps_imu.state import MEASURED, Settings, Vehicle, Work
 from watchkeeper.streams.batch import F8
 from watchkeeper.streams.geo import WGS84_A_M, WGS84_E2
 from watchkeeper.streams.kernels import njit
-from watchkeeper.streams.messages import GPS
+from watchkeeper.streams.messages import FIX_MIN, GPS
 
 
 @njit(cache=True)
-def read_fix(row: Vehicle, par: Settings, data: F8, i: int, fix: F8) -> bool:
+def read_fix(row: Vehicle | Receiver, par: Settings, data: F8, i: int, fix: F8) -> bool:
     """The fix as north, east, down position and velocity, NaN where absent; False when there is no position."""
     if data[i, GPS.fix] < FIX_MIN:
         return False  # NaN, the usual "not told", passes
@@ -48,7 +49,7 @@ def read_fix(row: Vehicle, par: Settings, data: F8, i: int, fix: F8) -> bool:
 
 
 @njit(cache=True)
-def hold_course(row: Vehicle, work: Work) -> None:
+def hold_course(row: Vehicle | Receiver, work: Work) -> None:
     """Take the direction out of a slow velocity whose course has not changed at all.
 
     Receivers hold the last course when they hardly move, so such a velocity may point anywhere: it tells a speed.
@@ -67,7 +68,7 @@ def hold_course(row: Vehicle, work: Work) -> None:
 
 
 @njit(cache=True)
-def remember(row: Vehicle, work: Work, data: F8, i: int, t: float) -> None:
+def remember(row: Vehicle | Receiver, work: Work, data: F8, i: int, t: float) -> None:
     """Keep this fix for the comparison with the next."""
     row.fix_t = t
     for k in range(6):
@@ -79,7 +80,7 @@ def remember(row: Vehicle, work: Work, data: F8, i: int, t: float) -> None:
 
 
 @njit(cache=True)
-def has_changed(row: Vehicle, work: Work) -> bool:
+def has_changed(row: Vehicle | Receiver, work: Work) -> bool:
     """Whether anything in the fix differs from the one before (absent equals absent)."""
     same = 0
     for k in range(MEASURED):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 
+from watchkeeper.detectors.gps_imu.alone.state import Receiver
 from watchkeeper.detectors.gps_imu.constants import (
     ACCURACY_S,
     BEAT_GAIN,
@@ -30,7 +31,7 @@ from watchkeeper.streams.messages import GPS
 
 
 @njit(cache=True)
-def fix_timing(row: Vehicle, par: Settings, work: Work, dt: float) -> None:
+def fix_timing(row: Vehicle | Receiver, par: Settings, work: Work, dt: float) -> None:
     """Fixes come on a regular beat; a clock that steps shifts it, lost fixes do not."""
     if row.interval == 0.0:
         row.interval = dt

@@ -20,13 +20,15 @@ F4 = NDArray[np.float32]
 EMPTY, LEVELLING, ALIGNING, TRACKING = range(4)
 
 # Channels of evidence, in the order of the cause bits. The first SCALED are in units of what the vehicle has shown, and
-# of these the first INSTANT say something about this fix alone, the others about the last seconds. The rest are direct.
+# of these the first INSTANT say something about this fix alone, the others about the last seconds. The rest are direct;
+# those after STUCK come from one stream by itself (alone/).
 CHANNELS = (
     "jump", "velocity_jump",
     "position", "velocity", "vertical", "step", "velocity_step",
     "position_against_velocity", "altitude_against_velocity", "drift", "vertical_drift", "noise", "velocity_noise",
     "heading", "delay", "timing", "turn", "force", "accuracy",
     "freeze", "imu_stuck",
+    "replay", "interference", "axis_stuck", "imu_saturated", "vibration",
 )  # fmt: skip
 (
     JUMP, JUMP_VELOCITY,
@@ -34,7 +36,8 @@ CHANNELS = (
     AGAINST, AGAINST_VERTICAL, DRIFT, DRIFT_VERTICAL, NOISE, NOISE_VELOCITY,
     HEADING, DELAY, TIMING, TURN, FORCE, ACCURACY,
     FREEZE, STUCK,
-) = range(21)  # fmt: skip
+    REPLAY, INTERFERENCE, AXIS_STUCK, SATURATED, VIBRATION,
+) = range(26)  # fmt: skip
 INSTANT, SCALED = 2, 18
 STOOD_GPS, STOOD_IMU = 1, 2
 # What a vehicle is doing; each has its own calibration, because a vehicle at rest shows less than it will in flight.
@@ -238,6 +241,7 @@ class Work:
     quat: Annotated[F8, (4,)]
     rot: Annotated[F8, (3, 3)]
     # the fix and what it says
+    t: float
     fix: Annotated[F8, (6,)]
     residual: Annotated[F8, (6,)]
     variance: Annotated[F8, (6,)]

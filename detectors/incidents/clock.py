@@ -26,10 +26,14 @@ ONSET_S = 2.0
 
 @dataclass(slots=True)
 class Memory:
-    """What earlier looks into one incident saw and later ones no longer can: jumps of fixes, seams of time stamps."""
+    """What earlier looks into one incident saw and later ones no longer can: jumps of fixes, seams of time stamps.
+
+    `accused` is the sensor of a vehicle, `gps` or `imu`, that was seen to contradict itself: the first one stays.
+    """
 
     jumps: dict[str, GpsLook] = field(default_factory=dict)
     seams_s: dict[str, float] = field(default_factory=dict)
+    accused: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -174,8 +174,11 @@ class LiveTools:
         found = {"turned": look.turned, "scaled": look.scaled, "noise_db": look.noise_db}
         if max(look.turned, look.scaled) > 0.5:
             return found | {"led": 0.0}
-        if look.jumped:
+        accused = self._memory.accused.get(vehicle)
+        if look.jumped or accused == "gps":
             return found | {"led": 0.9}
+        if accused == "imu":
+            return found | {"led": 0.1}
         imu = self._imu(vehicle)
         if math.isnan(imu.odd_ms2):
             return None
@@ -186,11 +189,12 @@ class LiveTools:
     def _scan_imu(self, vehicle: str) -> dict[str, float] | None:
         look, gps = self._imu(vehicle), self._gps(vehicle)
         found = {"turned": look.turned, "scaled": look.scaled}
-        if look.stuck:
+        accused = self._memory.accused.get(vehicle)
+        if look.stuck or accused == "imu":
             return found | {"erratic": 1.0}
         if look.turned or look.scaled:
             return found | {"erratic": 0.0}
-        if max(gps.turned, gps.scaled) > 0.5 or gps.jumped:
+        if max(gps.turned, gps.scaled) > 0.5 or gps.jumped or accused == "gps":
             # velocities that lie themselves show nothing
             return found | {"erratic": 0.0}
         return None if math.isnan(look.odd_ms2) else found | {"erratic": min(look.odd_ms2 / ODD_FORCE_MS2, 1.0)}

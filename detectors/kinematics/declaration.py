@@ -78,6 +78,7 @@ DECLARATION = Declaration(
     help="tracks that contradict themselves: jumps, speed against displacement, duplicate ids",
     settings=Kinematics,
     subjects="vehicle",
+    alone=True,
     kinds=(
         AlarmKind(
             name="kinematics",

@@ -42,7 +42,7 @@ def _say(subjects: Sequence[str], facts: LinkFacts, *, over: bool = False) -> st
         if streams:
             words.append(f"{listed(streams)} {what}")
     if facts.rate_ratio is not None and any("_" in cause for cause in facts.causes):
-        words[-1] += f" ({known(100.0 * facts.rate_ratio, 0, '%')} of the usual rate)"
+        words[-1] += f" ({known(100.0 * facts.rate_ratio, 0, '%')} of usual)"
     if not words:
         words = ["telemetry came late or thin" if over else "telemetry comes late or thin"]
     return f"{listed(subjects)}: {listed(words)}{', worst' * over} {WHEN}"
@@ -58,6 +58,7 @@ DECLARATION = Declaration(
     help="links that got slow, lossy or thin, judged by each vehicle's own past",
     settings=Link,
     subjects="vehicle",
+    alone=True,
     kinds=(
         AlarmKind(
             name="link",

@@ -37,6 +37,7 @@ DECLARATION = Declaration(
     help="streams that used to speak and have stopped",
     settings=Silence,
     subjects="vehicle",
+    alone=True,
     kinds=(
         AlarmKind(
             name="silence",

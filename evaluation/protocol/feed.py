@@ -75,7 +75,7 @@ class _Feed:
         self.kind = kind
         self._stream = flight.stream(kind)
         self._data = _allowed(kind, self._stream.data, strict)
-        self.last_t = float(self._stream.t[-1])
+        self.last_t = float(self._stream.t[-1]) if len(self._stream) else 0.0  # a flight may have one sensor only
         slices = int(self.last_t // SLICE_S) + 2
         self._edges = np.searchsorted(self._stream.t, np.arange(slices + 1) * SLICE_S)
         self._strict = strict

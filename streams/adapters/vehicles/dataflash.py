@@ -2,7 +2,8 @@
 
     IMU    IMU: GyrX/Y/Z [rad/s], AccX/Y/Z [m/s2] (body axes forward, right, down), the first instance
     GPS    GPS: Lat, Lng [deg], Alt [m], Spd and GCrs as velocity north and east, VZ down, Status, NSats, HDop
-    GPA    HAcc and VAcc of the fix that was logged at the same moment: eph, epv [m]
+    GPA    HAcc, VAcc and SAcc of the fix that was logged at the same moment: eph, epv [m], speed_acc [m/s]
+    UBX1   noisePerMS, jamInd and agcCnt of a u-blox receiver, with the fixes that follow: noise, jamming, agc
     PARM   SYSID_THISMAV: the vehicle is called `mav` and that, as over MAVLink; without it, after the file
 
 A log describes its own messages (FMT), so columns are found by name. Nothing that the autopilot estimated is judged: no
@@ -43,6 +44,7 @@ _IMU = {f"imu_a{axis}": f"Acc{axis.upper()}" for axis in "xyz"} | {
     f"imu_w{axis}": f"Gyr{axis.upper()}" for axis in "xyz"
 }
 _GPS = {"lat": "Lat", "lon": "Lng", "alt_m": "Alt", "gps_vz": "VZ", "fix": "Status", "sats": "NSats", "hdop": "HDop"}
+_UBX1 = {"noise": "noisePerMS", "jamming": "jamInd", "agc": "agcCnt"}
 _FIX_2D = 2
 Row = dict[str, float]
 
@@ -120,6 +122,7 @@ class _Found:
         self.bad = 0
         self.name = ""
         self.story = Story()
+        self._words: Row = {}
         self._utc: list[float] = []
         while (message := reader.recv_match(type=["IMU", "GPS", "GPA", "PARM", *KINDS])) is not None:
             kind = message.get_type()
@@ -128,6 +131,8 @@ class _Found:
                     if message.Name in ("SYSID_THISMAV", "MAV_SYSID"):
                         self.name = f"mav{int(message.Value)}"
                 elif kind in KINDS:
+                    if kind == "UBX1" and int(getattr(message, "Instance", 0)) == 0:
+                        self._words = {field: float(getattr(message, name)) for field, name in _UBX1.items()}
                     self.story.take(kind, message, reader.flightmode)
                 elif getattr(message, "I", 0) != 0:
                     continue
@@ -147,6 +152,7 @@ class _Found:
         row["t"] = message.TimeUS / 1e6
         if row["fix"] < _FIX_2D and not (row["lat"] or row["lon"]):
             del row["lat"], row["lon"], row["alt_m"]  # there never was a fix
+        row |= self._words
         speed_ms, course = float(message.Spd), math.radians(float(message.GCrs))
         row |= {"gps_vx": speed_ms * math.cos(course), "gps_vy": speed_ms * math.sin(course)}
         self.gps.append(row)
@@ -156,6 +162,8 @@ class _Found:
     def _add_accuracy(self, message: Any) -> None:
         if self.gps and self.gps[-1]["t"] == message.TimeUS / 1e6:
             self.gps[-1] |= {"eph": float(message.HAcc), "epv": float(message.VAcc)}
+            if hasattr(message, "SAcc"):
+                self.gps[-1]["speed_acc"] = float(message.SAcc)
 
     def utc_offset_s(self) -> float:
         """Unix time at boot; 0 if it was never known."""

@@ -111,7 +111,7 @@ class Mavlink:
             values["sats"] = float(message.satellites_visible)
         if message.eph != _UNKNOWN_U16:
             values["hdop"] = message.eph * 1e-2
-        for field, millimetres in (("eph", message.h_acc), ("epv", message.v_acc)):
+        for field, millimetres in (("eph", message.h_acc), ("epv", message.v_acc), ("speed_acc", message.vel_acc)):
             if millimetres:  # 0: MAVLink 1, or not known
                 values[field] = millimetres * 1e-3
         system = message.get_srcSystem()

@@ -1,8 +1,9 @@
 """PX4 flight logs, `.ulg`, read with pyulog (extra `px4`): the IMU and the GPS receiver as the autopilot heard them.
 
     sensor_combined        IMU: gyro_rad, accelerometer_m_s2 (body axes forward, right, down)
-    vehicle_gps_position   GPS: position, velocity (north, east, down), fix_type, satellites_used, hdop, eph, epv;
-    or sensor_gps          whichever of the two was logged more often
+    vehicle_gps_position   GPS: position, velocity (north, east, down), fix_type, satellites_used, hdop, eph, epv, and
+    or sensor_gps          the receiver's own words: s_variance_m_s, jamming_indicator, jamming_state, spoofing_state,
+                           noise_per_ms, automatic_gain_control; whichever of the two was logged more often
 
 Times are the autopilot's microseconds since boot. If the receiver knew UTC, samples are in Unix time, otherwise they
 count from boot. Before PX4 1.14 positions are integers of 1e-7 degrees and millimetres, since then degrees and metres.
@@ -48,7 +49,11 @@ _POSITION: dict[str, tuple[tuple[str, float], ...]] = {
     "lon": (("longitude_deg", 1.0), ("lon", 1e-7)),
     "alt_m": (("altitude_msl_m", 1.0), ("alt", 1e-3)),
 }
-_RECEIVER = {"fix": "fix_type", "sats": "satellites_used", "hdop": "hdop", "eph": "eph", "epv": "epv"}
+_RECEIVER = {
+    "fix": "fix_type", "sats": "satellites_used", "hdop": "hdop", "eph": "eph", "epv": "epv",
+    "speed_acc": "s_variance_m_s", "jamming": "jamming_indicator", "jamming_state": "jamming_state",
+    "spoofing_state": "spoofing_state", "noise": "noise_per_ms", "agc": "automatic_gain_control",
+}  # fmt: skip
 _VELOCITY = {"gps_vx": "vel_n_m_s", "gps_vy": "vel_e_m_s", "gps_vz": "vel_d_m_s"}
 
 

@@ -27,7 +27,7 @@ def last_lines(path: Path, capsys: pytest.CaptureFixture[str]) -> list[str]:
     summary = path.with_suffix(".json")
     assert main(["replay", str(path), "--alarms", str(path.with_suffix(".jsonl")), "--summary", str(summary)]) == 0
     lines = [line for line in capsys.readouterr().err.splitlines() if not line.startswith("compiling")]
-    at = next(i for i, line in enumerate(lines) if " alarms raised, " in line)
+    at = next(i for i, line in enumerate(lines) if " alarms raised, " in line or " alarm raised, " in line)
     assert json.loads(summary.read_text())["coverage"]
     return lines[at + 1 :]
 

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from watchkeeper.config.schema import Config, Diagnosis, FleetLimits
-from watchkeeper.daemon.state.snapshot import StateEncoder, decode_state
 from watchkeeper.detectors.alarms.events import AlarmEvent
 from watchkeeper.detectors.engine.pipeline import Pipeline
 from watchkeeper.detectors.sentence import say
@@ -18,6 +17,7 @@ from watchkeeper.evaluation.attacks.scene import GPS
 from watchkeeper.evaluation.protocol.feed import Variant, batches
 from watchkeeper.evaluation.protocol.splits import Recipe, simulated
 from watchkeeper.streams.batch import F8
+from watchkeeper.streams.foreign.states import StateEncoder, decode_state
 
 ON, OFF = 90.0, 310.0
 CONFIG = Config(fleet=FleetLimits(max_vehicles=8), diagnosis=Diagnosis(enabled=False))

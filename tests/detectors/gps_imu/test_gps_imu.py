@@ -10,12 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from watchkeeper.config.schema import DEFAULT, Frames
-from watchkeeper.daemon.state.snapshot import StateEncoder, decode_state
 from watchkeeper.detectors.base import Evidence
 from watchkeeper.detectors.fleet.fleet import Fleet
 from watchkeeper.detectors.gps_imu.detector import CAUSES, NUMBERS, GpsImu
 from watchkeeper.detectors.gps_imu.state import ALIGNING, TRACKING
+from watchkeeper.streams.foreign.states import StateEncoder, decode_state
 from watchkeeper.streams.messages import FIELDS, Kind
+from watchkeeper.streams.split import bucket_of
 
 from made_flight import (
     ATTACKS,
@@ -221,7 +222,9 @@ def test_the_length_of_the_windows_does_not_matter(tick_s):
 
 
 def test_the_model_looks_at_no_more_than_its_budget_and_at_everybody_in_turn():
-    flights = {f"v{i}": flight(60.0, seed=i) for i in range(6)}
+    # the budget is one bucket's
+    names = [name for i in range(2000) if bucket_of(name := f"v{i}") == 0][:6]
+    flights = {name: flight(60.0, seed=i) for i, name in enumerate(names)}
     fleet_watch = Watch(flights, config(model_budget=4))
     looks: dict[int, int] = dict.fromkeys(range(6), 0)
     for _ in range(60):
@@ -242,7 +245,9 @@ def rows(found: list[Evidence], fleet: Fleet) -> list[tuple[object, ...]]:
 
 
 def test_neither_slots_nor_a_snapshot_change_anything_with_the_model_on():
-    flights = {f"v{i}": flight(400.0, seed=i) for i in range(4)} | {"bad": attacked("noise", 400.0)}
+    # of one bucket, so that their model has seen enough to have its say
+    names = [name for i in range(1000) if bucket_of(name := f"v{i}") == bucket_of("bad")][:4]
+    flights = {name: flight(400.0, seed=i) for i, name in enumerate(names)} | {"bad": attacked("noise", 400.0)}
     cfg = config(model_budget=200)
     plain = Watch(flights, cfg)
     moved = Watch(dict(reversed(flights.items())), cfg, first_slot=40)
