@@ -170,7 +170,7 @@ class App:
     def _parts(self) -> list[Collect]:
         """What each part has to say to Prometheus."""
         return [
-            partial(pipeline_metrics, self.pipeline),
+            partial(pipeline_metrics, self.pipeline, self.watched.active),
             lambda: drop_metrics(self.letters.counts, self.pipeline.drops, self.intake.drops),
             self.intake.metrics,
             self.pump.metrics,

@@ -1,7 +1,9 @@
 """Alarms of the past: lists with filters, whole lives, and what was known of an alarm at a moment.
 
-An alarm's evidence at a moment is that of its last event at or before it. Lists are in pages: a cursor names the last
-row of a page by its place in the order, so that alarms that come meanwhile neither repeat nor hide a row.
+An alarm's evidence at a moment is that of its last event at or before it. Counts for people leave out alarms that are
+symptoms of an incident among those that are counted, by the rule of detectors/incidents/fold.py. Lists are in pages: a
+cursor names the last row of a page by its place in the order, so that alarms that come meanwhile neither repeat nor
+hide a row.
 """
 
 from __future__ import annotations
@@ -28,12 +30,21 @@ ORDERS: dict[str, str] = {
     "kind": "kind",
     "score": "score",
 }
+# Whether an alarm is the symptom of an incident for which something holds.
+_SYMPTOM = (
+    "(alarms.incident IS NOT NULL AND EXISTS (SELECT 1 FROM alarms AS head "
+    "WHERE head.alarm = alarms.incident AND head.era = alarms.era {}))"
+)
 _COLUMNS = "alarm, era, kind, severity, state, t_onset, t_raised, t_cleared, t, score, said, events"
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Which alarms; None and empty: all. `at`: those that were active at this moment; `over_by`: over then."""
+    """Which alarms; None and empty: all. `at`: those that were active at this moment; `over_by`: over then.
+
+    `symptoms`: only those that are symptoms of an incident, which is active too where active ones are asked for; or
+    all but those.
+    """
 
     kinds: Sequence[str] = ()
     severities: Sequence[str] = ()
@@ -46,6 +57,7 @@ class Wanted:
     at: float | None = None
     over_by: float | None = None
     era: int | None = None
+    symptoms: bool | None = None
     sort: str = "t_raised"
     descending: bool = True
     after: tuple[Any, str, int] | None = None
@@ -102,6 +114,11 @@ def _question(wanted: Wanted) -> tuple[list[str], list[Any]]:
         ask("t_raised <= ? AND (t_cleared IS NULL OR t_cleared > ?)", wanted.at, wanted.at)
     if wanted.over_by is not None:
         ask("t_cleared <= ?", wanted.over_by)
+    if wanted.symptoms is not None:
+        then, given = ("AND head.t_raised <= ? AND (head.t_cleared IS NULL OR head.t_cleared > ?)", [wanted.at] * 2)
+        if wanted.at is None:
+            then, given = ("AND head.t_cleared IS NULL", []) if wanted.active else ("", [])
+        ask(_SYMPTOM.format(then) if wanted.symptoms else f"NOT {_SYMPTOM.format(then)}", *given)
     return where, values
 
 
@@ -176,23 +193,37 @@ def unpacked(data: bytes) -> bytes:
 def raised_by_bucket(
     db: sqlite3.Connection, era: int, t0: float, step_s: float, t1: float
 ) -> list[tuple[int, str, int, int]]:
-    """Alarms raised in [t0, t1): number of the step from t0, kind, severity's rank, and how many."""
+    """Alarms raised in [t0, t1) without symptoms: number of the step from t0, kind, severity's rank, and how many."""
     rows = db.execute(
-        "SELECT CAST((t_raised - ?) / ? AS INTEGER) AS step, kind, severity, count(*) FROM alarms "
-        "WHERE era = ? AND t_raised >= ? AND t_raised < ? GROUP BY step, kind, severity",
+        "SELECT CAST((t_raised - ?) / ? AS INTEGER) AS step, kind, severity, count(*) FROM alarms "  # noqa: S608  ours
+        f"WHERE era = ? AND t_raised >= ? AND t_raised < ? AND NOT {_SYMPTOM.format('')} "
+        "GROUP BY step, kind, severity",
         (t0, step_s, era, t0, t1),
     )
     return [(int(step), kind, int(severity), int(n)) for step, kind, severity, n in rows]
 
 
 def active_subjects(db: sqlite3.Connection, era: int, t: float) -> Counter[str]:
-    """How many alarms about each subject were active at t."""
+    """How many alarms about each subject were active at t, without symptoms of incidents that are about it too."""
     rows = db.execute(
-        "SELECT subject, count(*) FROM subjects JOIN alarms USING (alarm, era) WHERE era = ? AND t_raised <= ? "
-        "AND (t_cleared IS NULL OR t_cleared > ?) GROUP BY subject",
+        "SELECT subject, alarm, incident FROM subjects JOIN alarms USING (alarm, era) WHERE era = ? AND t_raised <= ? "
+        "AND (t_cleared IS NULL OR t_cleared > ?)",
         (era, t, t),
     )
-    return Counter(dict(rows.fetchall()))
+    return _by_subject(rows.fetchall())
+
+
+def of_subject(db: sqlite3.Connection, name: str) -> int:
+    """How many alarms the history has about a subject, without symptoms of incidents that are about it too."""
+    rows = db.execute(
+        "SELECT subject, alarm, incident FROM subjects JOIN alarms USING (alarm, era) WHERE subject = ?", (name,)
+    )
+    return _by_subject(rows.fetchall())[name]
+
+
+def _by_subject(rows: Sequence[tuple[str, str, str | None]]) -> Counter[str]:
+    there = {(subject, name) for subject, name, _ in rows}
+    return Counter(subject for subject, _, incident in rows if (subject, incident) not in there)
 
 
 class _Named(msgspec.Struct, frozen=True):

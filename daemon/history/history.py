@@ -65,7 +65,7 @@ class History:
     def show_on(self, live: Live) -> None:
         """Note what people do on the live page, and say there what is shelved."""
         live.on_acknowledged = self.acknowledged
-        live.shelf_of = lambda event: self.shelves.of(event.id, event.kind, event.subjects)
+        live.shelf_of = self.shelves.of
         self.shelves.changed = live.shelves_changed
 
     def start(self, known: Iterable[AlarmEvent] = ()) -> None:

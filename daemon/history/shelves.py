@@ -11,7 +11,7 @@ import math
 import secrets
 import sqlite3
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Annotated
 
 import msgspec
@@ -19,6 +19,7 @@ from msgspec import Meta, Struct
 
 from watchkeeper.daemon.history import writing
 from watchkeeper.daemon.history.writer import Writer
+from watchkeeper.detectors.alarms.events import AlarmEvent
 from watchkeeper.streams.foreign.decode import ForeignError, from_json
 
 # More than anybody looks after; beyond it none can be put up.
@@ -59,20 +60,27 @@ class Shelf(Struct, frozen=True, kw_only=True):
     kind: str | None = None
     area: Area | None = None
 
-    def fits(self, alarm: str, kind: str, subjects: Sequence[str], where: Where) -> bool:
+    def fits(self, event: AlarmEvent, where: Where) -> bool:
         """Whether an alarm is on it."""
-        if self.alarm is not None and self.alarm != alarm:
+        if self.alarm is not None and self.alarm != event.id:
             return False
-        if self.kind is not None and self.kind != kind:
+        if self.kind is not None and self.kind != event.kind:
             return False
-        if self.vehicle is not None and self.vehicle not in subjects:
+        if self.vehicle is not None and self.vehicle not in event.subjects:
             return False
-        if self.pair is not None and sorted(self.pair) != sorted(subjects):
+        if self.pair is not None and sorted(self.pair) != sorted(event.subjects):
             return False
         if self.area is not None:
-            places = [place for place in map(where, subjects) if place is not None]
-            return any(self.area.has(*place) for place in places)
+            return any(self.area.has(*place) for place in _places(event, where))
         return True
+
+
+def _places(event: AlarmEvent, where: Where) -> list[tuple[float, float]]:
+    """Where an alarm is: its vehicles, or the middle of the place that it is about."""
+    lat, lon = event.evidence.get("lat"), event.evidence.get("lon")
+    if isinstance(lat, float | int) and isinstance(lon, float | int):
+        return [(float(lat), float(lon))]
+    return [place for place in map(where, event.subjects) if place is not None]
 
 
 class FullError(Exception):
@@ -127,8 +135,8 @@ class ShelfList:
         self.changed()
         return True
 
-    def of(self, alarm: str, kind: str, subjects: Sequence[str]) -> str | None:
+    def of(self, event: AlarmEvent) -> str | None:
         """The shelf that an alarm is on."""
         if not self._shelves:
             return None
-        return next((s.id for s in self.current() if s.fits(alarm, kind, subjects, self._where)), None)
+        return next((shelf.id for shelf in self.current() if shelf.fits(event, self._where)), None)

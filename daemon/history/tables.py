@@ -12,7 +12,8 @@
     acks       acknowledgements
     shelves    what is shelved, until when and why
 
-VERSION is in the file. A file of another version is set aside as a damaged one is: everything in it can be lost.
+VERSION is in the file. A file of an earlier version is brought to this one; one of a later version is set aside as a
+damaged one is: everything in it can be lost.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from pathlib import Path
 
 from watchkeeper.daemon.state.checked import FILE_MODE
 
-VERSION = 1
+VERSION = 2
 PAGE_BYTES = 8192
 # Written and not yet moved into the file itself; the rest is cut off after it was moved.
 WAL_BYTES = 8 << 20
@@ -43,7 +44,8 @@ CREATE TABLE pairs (era INTEGER, t REAL, data BLOB, PRIMARY KEY (era, t)) WITHOU
 CREATE TABLE events (event INTEGER PRIMARY KEY, era INTEGER, alarm TEXT, t REAL, state TEXT, data BLOB);
 CREATE INDEX events_by_alarm ON events (alarm, era, t);
 CREATE TABLE alarms (alarm TEXT, era INTEGER, kind TEXT, severity INTEGER, state TEXT, t_onset REAL, t_raised REAL,
-  t_cleared REAL, t REAL, score REAL, said TEXT, search TEXT, events INTEGER, PRIMARY KEY (alarm, era)) WITHOUT ROWID;
+  t_cleared REAL, t REAL, score REAL, said TEXT, search TEXT, events INTEGER, incident TEXT,
+  PRIMARY KEY (alarm, era)) WITHOUT ROWID;
 CREATE INDEX alarms_by_time ON alarms (era, t_raised, alarm);
 CREATE TABLE subjects (subject TEXT, alarm TEXT, era INTEGER, PRIMARY KEY (subject, alarm, era)) WITHOUT ROWID;
 CREATE TABLE watch (era INTEGER, code INTEGER, t REAL, data BLOB, PRIMARY KEY (era, code, t)) WITHOUT ROWID;
@@ -52,6 +54,8 @@ CREATE TABLE acks (ack INTEGER PRIMARY KEY, alarm TEXT, by TEXT, t REAL, given I
 CREATE INDEX acks_by_alarm ON acks (alarm);
 CREATE TABLE shelves (shelf TEXT PRIMARY KEY, t_expires REAL, data BLOB) WITHOUT ROWID;
 """
+# By version: what makes the next one of it.
+STEPS = {1: "ALTER TABLE alarms ADD COLUMN incident TEXT;"}
 
 
 def code_of(name: str) -> int:
@@ -82,6 +86,9 @@ def open_for_writing(path: Path, max_bytes: int) -> sqlite3.Connection:
         version = db.execute("PRAGMA user_version").fetchone()[0]
         if version == 0 and not db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
             db.executescript(f"BEGIN; {TABLES} PRAGMA user_version = {VERSION}; COMMIT;")
+        elif version in STEPS:
+            steps = " ".join(STEPS[each] for each in range(version, VERSION))
+            db.executescript(f"BEGIN; {steps} PRAGMA user_version = {VERSION}; COMMIT;")
         elif version != VERSION:
             raise sqlite3.DatabaseError(f"written by another version ({version}, this is {VERSION})")
         db.execute(f"PRAGMA max_page_count = {max(max_bytes // page_bytes(db), 64)}")

@@ -102,13 +102,14 @@ def _alarm(db: sqlite3.Connection, era: int, happened: AlarmEvent, said: str, se
     rank = SEVERITIES.index(happened.severity) if happened.severity in SEVERITIES else 0
     ratio = happened.score / happened.threshold if happened.threshold else happened.score
     db.execute(
-        "INSERT INTO alarms VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1) ON CONFLICT (alarm, era) DO UPDATE SET "
+        "INSERT INTO alarms VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1, ?) ON CONFLICT (alarm, era) DO UPDATE SET "
         "severity = max(severity, excluded.severity), state = excluded.state, t_cleared = excluded.t_cleared, "
         "t = excluded.t, score = max(score, excluded.score), said = excluded.said, search = excluded.search, "
-        "events = events + 1",
+        "events = events + 1, incident = excluded.incident",
         (
             happened.id, era, happened.kind, rank, happened.state, happened.t_onset, happened.t_raised,
             happened.t_cleared if happened.state == CLEARED else None, happened.t, ratio, said, search.lower(),
+            happened.incident,
         ),
     )  # fmt: skip
     db.executemany(

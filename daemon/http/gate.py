@@ -32,7 +32,7 @@ from watchkeeper.config.tokens import Token
 from watchkeeper.daemon.families import totals_by
 from watchkeeper.daemon.http.api.table import Refusal, Role
 from watchkeeper.daemon.http.asked import check_origin
-from watchkeeper.daemon.http.login import form
+from watchkeeper.daemon.http.login import STYLE_SOURCE, form
 from watchkeeper.daemon.logs import kv
 
 log = logging.getLogger(__name__)
@@ -235,7 +235,9 @@ def _refusal(request: web.Request, status: int, code: str, words: str) -> Except
 
 
 PAGE_HEADERS = {
-    "Content-Security-Policy": "default-src 'none'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+    "Content-Security-Policy": (
+        f"default-src 'none'; style-src {STYLE_SOURCE}; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+    ),
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "same-origin",
     "Cache-Control": "no-store",

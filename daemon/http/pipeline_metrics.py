@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
 from watchkeeper.daemon.families import gauge, gauges_by, total, totals_by
 from watchkeeper.daemon.intake.deadletter import NO_STREAM
+from watchkeeper.detectors.alarms.events import AlarmEvent
 from watchkeeper.detectors.base import SEVERITIES
 from watchkeeper.detectors.catalog import detector_kinds, gauges, kinds, threshold
 from watchkeeper.detectors.engine.pipeline import Pipeline
 from watchkeeper.detectors.fleet.reasons import NAMES
+from watchkeeper.detectors.incidents.fold import without_symptoms
 from watchkeeper.streams.messages import Drop, Kind
 
 STREAMS: tuple[str, ...] = tuple(kind.word for kind in Kind)
@@ -29,8 +31,8 @@ def drop_metrics(*counts: Mapping[tuple[str, str], int]) -> Iterator[Metric]:
     yield family
 
 
-def pipeline_metrics(pipeline: Pipeline) -> Iterator[Metric]:
-    """All but what it refused, see `drop_metrics`."""
+def pipeline_metrics(pipeline: Pipeline, active: Callable[[], Iterable[AlarmEvent]]) -> Iterator[Metric]:
+    """All but what it refused, see `drop_metrics`; `active` are its alarms and those about the daemon."""
     yield gauge("vehicles", "Vehicles in the fleet table", len(pipeline.fleet))
     yield total("vehicles_crowded_out", "Vehicles forgotten early: the fleet was nearly full", pipeline.crowded_out)
     gateways = pipeline.gateway_table
@@ -47,7 +49,7 @@ def pipeline_metrics(pipeline: Pipeline) -> Iterator[Metric]:
     yield gauge("watermark_lag_seconds", "Newest sample's time minus the end of the last tick that ran", lag)
     yield gauge("pending_samples", "Samples waiting for their tick", pipeline.pending)
     yield total("ticks", "Looks at the whole fleet", pipeline.ticks)
-    yield from _alarms(pipeline)
+    yield from _alarms(pipeline, list(active()))
     yield from _detectors(pipeline)
     yield from _coverage(pipeline)
 
@@ -68,13 +70,22 @@ def _coverage(pipeline: Pipeline) -> Iterator[Metric]:
     )
 
 
-def _alarms(pipeline: Pipeline) -> Iterator[Metric]:
-    active = Counter((e.kind, e.severity) for e in pipeline.active.values())
-    family = gauges_by(["kind", "severity"], "alarms_active", "Alarms that are active now")
-    for kind in kinds():
-        for severity in SEVERITIES:
-            family.add_metric([kind, severity], active[kind, severity])
-    yield family
+def _alarms(pipeline: Pipeline, active: list[AlarmEvent]) -> Iterator[Metric]:
+    shown = [
+        ("alarms_active", "Alarms that are active now, each symptom of an incident too", active),
+        (
+            "alarms_without_symptoms",
+            "Active alarms; those that an incident explains count with it",
+            without_symptoms(active),
+        ),
+    ]
+    for name, help_, events in shown:
+        counts = Counter((e.kind, e.severity) for e in events)
+        family = gauges_by(["kind", "severity"], name, help_)
+        for kind in kinds():
+            for severity in SEVERITIES:
+                family.add_metric([kind, severity], counts[kind, severity])
+        yield family
     yield total("alarms_refused", "Alarms not raised because the alarm table was full", pipeline.book.refused)
 
 

@@ -78,6 +78,10 @@ class Watched:
     alarms: Callable[[], Iterable[AlarmEvent]] = list
     accept: Callable[[str], Awaitable[list[AlarmEvent]]] | None = None
 
+    def active(self) -> list[AlarmEvent]:
+        """The alarms that are active now, those about the daemon itself last."""
+        return [*self.pipeline.active.values(), *self.alarms()]
+
 
 class FullError(Exception):
     """As many are watching as may."""
@@ -103,7 +107,7 @@ class Live:
         self.viewers: set[Viewer] = set()
         self.delivered = 0
         self.turned_away = self.slow = self._resyncs = 0
-        self.desk = Desk(self.active)
+        self.desk = Desk(watched.active)
         self.picture: Picture | None = None
         self._scores = Scores(0)
         self._roster = Roster()
@@ -151,10 +155,6 @@ class Live:
     def scores(self) -> Scores:
         """The newest scores, kept while a page is open."""
         return self._scores
-
-    def active(self) -> list[AlarmEvent]:
-        """The alarms that are active now, those about the daemon itself last."""
-        return [*self.watched.pipeline.active.values(), *self.watched.alarms()]
 
     @property
     def resyncs(self) -> int:

@@ -1,11 +1,12 @@
 """Home Assistant finds us by itself: retained discovery messages make one device with sensors for each kind of alarm.
 
+    <prefix>/sensor/<node>/alarms/config          how many alarms are active, without symptoms of incidents
     <prefix>/sensor/<node>/<kind>/config          how many alarms of this kind are active
     <prefix>/binary_sensor/<node>/<kind>/config   is any?
     <prefix>/sensor/<node>/vehicles/config        vehicles in the fleet table
-    <output>/summary                              what they all show, retained: {"vehicles", "alarms": {kind: n},
-                                                  "said": {kind: {"alarm": the sentence of its worst active alarm,
-                                                  "link": that alarm on the live page}}}
+    <output>/summary                              what they all show, retained: {"vehicles", "active",
+                                                  "alarms": {kind: n}, "said": {kind: {"alarm": the sentence of its
+                                                  worst active alarm, "link": that alarm on the live page}}}
 
 Available is what <output>/status says, which has our last will. Off by default. When it is turned off, or the prefix
 changes, what an earlier run announced is removed again: home-assistant.json in the state directory remembers it, as a
@@ -34,6 +35,7 @@ from watchkeeper.daemon.state.checked import replace_file, seal, unseal
 from watchkeeper.detectors.alarms.events import CLEARED, AlarmEvent
 from watchkeeper.detectors.base import SEVERITIES
 from watchkeeper.detectors.catalog import kinds
+from watchkeeper.detectors.incidents.fold import counted
 from watchkeeper.detectors.sentence import said
 from watchkeeper.streams.foreign.decode import ForeignError, from_json
 
@@ -74,7 +76,11 @@ def announcements(settings: HomeAssistant, client_id: str, output: str, version:
         topic("sensor", "vehicles"): {
             "name": "Vehicles", "unique_id": f"{node}_vehicles", "value_template": "{{ value_json.vehicles }}",
             "state_class": "measurement", "icon": "mdi:radar", **shared,
-        }
+        },
+        topic("sensor", "alarms"): {
+            "name": "Alarms", "unique_id": f"{node}_alarms", "value_template": "{{ value_json.active }}",
+            "state_class": "measurement", "icon": "mdi:alert", **shared,
+        },
     }  # fmt: skip
     for kind, declared in kinds().items():
         words, count = kind.replace("_", " "), f"value_json.alarms.{kind}"
@@ -198,7 +204,8 @@ class HomeAssistantSink:
             worst[event.kind] = event
         sentences = {kind: self._said(worst.get(kind)) for kind in kinds()}
         counts = {kind: active[kind] for kind in kinds()}
-        return msgspec.json.encode({"vehicles": self._context.vehicles(), "alarms": counts, "said": sentences})
+        vehicles, in_all = self._context.vehicles(), counted(self._active.values()).alarms
+        return msgspec.json.encode({"vehicles": vehicles, "active": in_all, "alarms": counts, "said": sentences})
 
     def _said(self, event: AlarmEvent | None) -> dict[str, str]:
         """The attributes of a kind whose worst active alarm has this event."""

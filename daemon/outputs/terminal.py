@@ -30,6 +30,7 @@ from watchkeeper.daemon.live.view import Watched
 from watchkeeper.daemon.outputs.base import Context, Declaration, idle, settled
 from watchkeeper.detectors.alarms.events import CLEARED, RAISED, AlarmEvent
 from watchkeeper.detectors.base import SEVERITIES
+from watchkeeper.detectors.incidents.fold import counted
 from watchkeeper.detectors.sentence import said, telling
 
 QUEUE_LINES = 10_000
@@ -86,10 +87,6 @@ def folded(active: Iterable[AlarmEvent]) -> list[AlarmEvent]:
         return -SEVERITIES.index(head.severity), head.t_raised, head.id, head is not event, event.t_raised
 
     return sorted(by_id.values(), key=place)
-
-
-def _counted(alone: int, symptoms: int) -> str:
-    return f"active alarms ({alone}{f', and {symptoms} symptoms of them' if symptoms else ''})"
 
 
 def _printable(name: str) -> str:
@@ -239,16 +236,14 @@ class LiveView:
 
     def picture(self) -> Group:
         """The whole view."""
-        pipeline = self._watched.pipeline
-        active = folded(pipeline.active.values())
-        alone = sum(event.incident is None for event in active)
+        active = folded(self._watched.active())
         more = len(active) - ACTIVE_SHOWN
         shown = [_cut(line_of(event)) for event in active[:ACTIVE_SHOWN]] or [Text("none", "dim")]
         if more > 0:
             shown.append(Text(f"and {more} more", "dim"))
         return Group(
             self._headline(),
-            Panel(Group(*shown), title=_counted(alone, len(active) - alone), title_align="left"),
+            Panel(Group(*shown), title=f"active: {counted(active)}", title_align="left"),
             Panel(
                 Group(*(_cut(line_of(event)) for event in self._recent)),
                 title="last events",

@@ -84,13 +84,10 @@ def judge(args: argparse.Namespace, config: Config, sources: Sequence[Source]) -
         words = _command(args)
         write(recorder.result(sources, words, interrupted=interrupted), args.report)
     warn(sources)
-    raised = sum(states.get("raised", 0) for states in summary["alarms"].values())
-    incidents = summary["alarms"].get("incident", {}).get("raised", 0)
-    of_incidents = f" ({summary['symptoms']:,} of them symptoms of {incidents:,} incidents)" * bool(summary["symptoms"])
     dropped = sum(n for reasons in summary["drops"].values() for n in reasons.values())
     print(
         f"{total:,} samples over {summary['span']['seconds']:,.0f} s, {dropped:,} dropped; "
-        f"{raised:,} alarms raised{of_incidents}, "
+        f"{replay.raised.count} raised, "
         f"{summary['active']:,} active at the end; took {wall_s:.1f} s{' (interrupted)' if interrupted else ''}; "
         f"{coverage_words(replay.pipeline)}",
         file=sys.stderr,

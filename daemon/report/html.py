@@ -81,7 +81,7 @@ def _head(result: Result) -> Html:
         ("length", lasted(result.seconds)),
         ("vehicles", f"{vehicles_heard:,}"),
         ("samples", f"{pipeline.samples.total():,}"),
-        ("alarms", f"{collector.lives.raised.total():,}"),
+        ("alarms", f"{result.replay.raised.count.alarms:,}"),
     ]
     return el(
         "div.title",

@@ -49,7 +49,7 @@ def entry_of(result: Result, page: str) -> Entry:
         seconds=result.seconds,
         tone=result.verdict.tone,
         headline=result.verdict.headline,
-        alarms=result.collector.lives.raised.total(),
+        alarms=result.replay.raised.count.alarms,
         worst=""
         if worst is None
         else f"{spoken(worst.first.kind)} {' × '.join(map(result.called, worst.first.subjects))}",

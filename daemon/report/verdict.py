@@ -18,7 +18,7 @@ from watchkeeper.detectors.base import SEVERITIES
 from watchkeeper.detectors.coverage.declaration import WATCH, spoken
 from watchkeeper.detectors.coverage.table import Tally
 from watchkeeper.detectors.fleet.reasons import CODE_OF, words
-from watchkeeper.detectors.incidents.declaration import INCIDENT
+from watchkeeper.detectors.incidents.fold import Count, counted
 from watchkeeper.detectors.words import listed
 
 Tone = Literal["warning", "caution", "advisory", "clean", "partly", "unjudged"]
@@ -31,20 +31,21 @@ NAMES = 3
 class Findings:
     """What a verdict rests on.
 
-    `tallies`: by detector, who was judged. `arrival` are the detectors that look only at whether messages come, and
-    `needs` the seconds of good data that a detector needs before it judges, where it says so.
+    `raised`: how many alarms there were, those beyond `groups` too. `tallies`: by detector, who was judged. `arrival`
+    are the detectors that look only at whether messages come, and `needs` the seconds of good data that a detector
+    needs before it judges, where it says so.
     """
 
     seconds: float
     vehicles: int
     samples: int
     groups: Sequence[Group]
+    raised: Count
     tallies: Mapping[str, Tally]
     arrival: frozenset[str] = frozenset()
     needs: Mapping[str, float] = field(default_factory=dict)
     callsigns: Mapping[str, str] = field(default_factory=dict)
     dropped: int = 0
-    alarms_left_out: int = 0
     interrupted: bool = False
     troubles: Sequence[str] = ()
     problems: Sequence[str] = ()
@@ -84,6 +85,9 @@ def verdict(found: Findings) -> Verdict:
             "unjudged", f"Nothing could be judged, so no alarm means nothing here: {heard}.", (), unjudged, notes
         )
     span = lasted(found.seconds)
+    if found.raised.alarms:
+        about = f"{found.raised} about the watch itself in {span}"
+        return Verdict("partly", f"{about}, no other: not everything was judged.", (), unjudged, notes)
     if gaps or found.troubles or found.interrupted:
         return Verdict("partly", f"No alarm in {span}, but not everything was judged.", (), unjudged, notes)
     return Verdict("clean", f"No alarm in {span}, and everything that could be judged was.", (), unjudged, notes)
@@ -91,21 +95,16 @@ def verdict(found: Findings) -> Verdict:
 
 def _headline(found: Findings, groups: Sequence[Group]) -> str:
     lives = [life for group in groups for life in (group.head, *group.alarms)]
-    incidents = sum(life.first.kind == INCIDENT for life in lives)
-    alarms = len(lives) - incidents + found.alarms_left_out
     worst = max(lives, key=lambda life: life.rank).severity
-    what = listed(
-        [words for n, words in ((incidents, count(incidents, "incident")), (alarms, count(alarms, "alarm"))) if n]
-    )
     who = sorted({name for life in lives for name in life.first.subjects})
     about = _names(found, who) if len(who) <= NAMES else count(len(who), "vehicle")
     article = "an" if worst == "advisory" else "a"
-    return f"{what} about {about} in {lasted(found.seconds)}; the worst is {article} {worst}."
+    return f"{found.raised} about {about} in {lasted(found.seconds)}; the worst is {article} {worst}."
 
 
 def _happened(groups: Sequence[Group]) -> list[str]:
     said = []
-    by_kind = Counter(life.first.kind for g in groups for life in (g.head, *g.alarms) if life.first.kind != INCIDENT)
+    by_kind = Counter(group.head.first.kind for group in groups)
     if by_kind.total() > SENTENCES:
         said.append(f"By kind: {listed([f'{n:,} {spoken(kind)}' for kind, n in by_kind.most_common()])}.")
     # one of each subject: a conflict and the loss of separation that follows tell the same story
@@ -115,7 +114,7 @@ def _happened(groups: Sequence[Group]) -> list[str]:
     for group in list(told.values())[:SENTENCES]:
         # an incident names the cause, its first alarm what was seen
         said += [life.say for life in (group.head, *group.alarms[:1])]
-    active = sum(life.active for g in groups for life in (g.head, *g.alarms) if life.first.kind != INCIDENT)
+    active = counted(life.last for g in groups for life in (g.head, *g.alarms) if life.active).alarms
     if active:
         said.append(f"{count(active, 'alarm')} {'was' if active == 1 else 'were'} still active when the log ended.")
     return said

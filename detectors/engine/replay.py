@@ -20,6 +20,7 @@ from watchkeeper.detectors.alarms.events import AlarmEvent
 from watchkeeper.detectors.base import Evidence, Window
 from watchkeeper.detectors.engine.pipeline import OnEvidence, Pipeline
 from watchkeeper.detectors.fleet.reasons import CODE_OF, words
+from watchkeeper.detectors.incidents.fold import Tally, counted
 from watchkeeper.streams.batch import Batch
 
 # Digits after the point in the span of a summary: a microsecond.
@@ -42,8 +43,7 @@ class Replay:
     def __init__(self, config: Config, *on_event: Callable[[AlarmEvent], None]) -> None:
         self.pipeline = Pipeline(config, on_evidence=self._tick)
         self.events: Counter[tuple[str, str]] = Counter()
-        # alarms that belong to an incident
-        self._symptoms: set[str] = set()
+        self.raised = Tally()
         self.t_first, self.t_last = math.inf, -math.inf
         self.listeners = list(on_event)
         self.watchers: list[OnEvidence] = []
@@ -63,8 +63,7 @@ class Replay:
     def _emit(self, events: Iterable[AlarmEvent]) -> None:
         for event in events:
             self.events[event.kind, event.state] += 1
-            if event.incident is not None:
-                self._symptoms.add(event.id)
+            self.raised.take(event)
             for listener in self.listeners:
                 listener(event)
 
@@ -76,8 +75,12 @@ class Replay:
             watcher(window, evidence)
 
     def summary(self) -> dict[str, Any]:
-        """What went in, what was refused and what came out, ready for JSON."""
+        """What went in, what was refused and what came out, ready for JSON.
+
+        `alarms` has every event; `raised` and `active` count alarms as people read them, without their symptoms.
+        """
         pipeline = self.pipeline
+        active = counted(pipeline.active.values())
         spanned = self.t_first <= self.t_last
         # who is expected, and what became of them: only where somebody is
         network = {}
@@ -88,8 +91,10 @@ class Replay:
             "samples": dict(sorted(pipeline.samples.items())),
             "drops": _nested(pipeline.drops),
             "alarms": _nested(self.events),
-            "active": len(pipeline.active),
-            "symptoms": len(self._symptoms),
+            "raised": self.raised.count.alarms,
+            "symptoms": self.raised.count.symptoms,
+            "active": active.alarms,
+            "active_symptoms": active.symptoms,
             "span": {
                 "t_first": self.t_first if spanned else None,
                 "t_last": self.t_last if spanned else None,

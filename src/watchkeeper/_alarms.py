@@ -14,6 +14,7 @@ import msgspec
 
 from watchkeeper.detectors.alarms.events import CLEARED, AlarmEvent
 from watchkeeper.detectors.base import SEVERITIES
+from watchkeeper.detectors.incidents.fold import counted
 from watchkeeper.detectors.sentence import said
 from watchkeeper.streams.frames.cells import Clock
 from watchkeeper.streams.frames.write import COUNT, FLAG, NUMBER, TEXT, Backend, frame_of, time_cells, time_type
@@ -168,7 +169,9 @@ class Alarms(Sequence[AlarmEvent], Generic[F]):
 
     def __repr__(self) -> str:
         kinds = Counter(last.kind for last in self._last)
-        by_kind = f" ({', '.join(f'{n:,} {kind}' for kind, n in sorted(kinds.items()))})" if kinds else ""
+        inside = counted(self._last).symptoms
+        listed = ", ".join(f"{n:,} {kind}" for kind, n in sorted(kinds.items()))
+        by_kind = f" ({listed}{f'; {inside:,} are symptoms of an incident' if inside else ''})" if kinds else ""
         return f"Alarms: {len(self):,}{by_kind} from {sum(self.samples.values()):,} samples{self._remarks()}"
 
     def _remarks(self) -> str:

@@ -14,7 +14,7 @@ import pytest
 
 from watchkeeper.config.schema import DEFAULT, Broker
 from watchkeeper.daemon.background import end
-from watchkeeper.daemon.live.view import Totals
+from watchkeeper.daemon.live.view import Watched
 from watchkeeper.daemon.outputs.base import AnyDeclaration, Context, Linked, Sink
 from watchkeeper.daemon.outputs.catalog import declarations, discover
 from watchkeeper.daemon.outputs.journal_past import Past
@@ -37,29 +37,6 @@ def event(number: int, state: str = RAISED) -> AlarmEvent:
         t_onset=t, t_raised=t, t_cleared=t if state == CLEARED else None, score=2.0, threshold=1.0,
         evidence={"silence_s": 3.0},
     )  # fmt: skip
-
-
-class Watched:
-    """An empty watch, for the live page."""
-
-    version = "0"
-    recorded = False
-    pipeline = Pipeline(DEFAULT)
-
-    def totals(self) -> Totals:
-        return Totals()
-
-    def turn_s(self) -> float:
-        return 0.0
-
-    def not_ready(self) -> list[str]:
-        return []
-
-    def warnings(self) -> list[str]:
-        return []
-
-    def feeds(self) -> list[dict[str, Any]]:
-        return []
 
 
 @dataclass(frozen=True)
@@ -93,7 +70,7 @@ async def scene(kind: AnyDeclaration, folder: Path) -> AsyncIterator[Scene]:
     )
     context = Context(
         version="0", client_id="test", output="watchkeeper", state_dir=folder, past=Past(), transport=transport,
-        max_active=1000, vehicles=lambda: 0, callsigns=dict, watched=Watched(),
+        max_active=1000, vehicles=lambda: 0, callsigns=dict, watched=Watched(Pipeline(DEFAULT), "0"),
     )  # fmt: skip
     sink = kind.make(receiver.settings, context)
     if hasattr(receiver, "page"):

@@ -5,7 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import sqlite3
-from typing import Any
+from dataclasses import replace
+from typing import Any, cast
 
 import msgspec
 
@@ -69,10 +70,10 @@ class _Alarms:
         wanted = _wanted(query, DOWNLOAD if table else query.limit)
         await self._served.settle()
         try:
-            rows, total = await self._served.ask(lambda db: (_rows(db, wanted), past.count(db, wanted)))
+            rows, total, symptoms = await self._served.ask(lambda db: (_rows(db, wanted), *_counts(db, wanted)))
         except (NoHistoryError, Refusal):
             # what is active now is known without a history
-            rows, total = recent.listed(self._served.live, wanted)
+            rows, total, symptoms = recent.listed(self._served.live, wanted)
         rows, more = rows[: wanted.limit], rows[wanted.limit :]
         last = rows[-1] if rows and more else None
         shown = [self._marked(row) for row, _ in rows]
@@ -81,7 +82,7 @@ class _Alarms:
         if table:
             return Bytes(_table(shown), "text/csv", "alarms.csv")
         following = cursor([last[1], last[0].id, last[0].era]) if last is not None else None
-        return AlarmPage(shown, total, sum(row.shelved is not None for row in shown), following)
+        return AlarmPage(shown, total, symptoms, sum(row.shelved is not None for row in shown), following)
 
     async def life(self, call: Call) -> AlarmLife:
         name, query = call.path["id"], call.query
@@ -116,7 +117,9 @@ class _Alarms:
         """With what is known now: who looks after it, and the shelf that it is on."""
         served = self._served
         ack = served.live.desk.acknowledged.get(row.id)
-        shelf = served.history.shelves.of(row.id, row.kind, row.subjects) if served.history is not None else None
+        # the event is looked into only while something is shelved
+        shelves = served.history.shelves if served.history is not None and served.history.shelves.current() else None
+        shelf = shelves.of(AlarmEvent.of(bytes(cast(msgspec.Raw, row.event)))) if shelves is not None else None
         given = Ack(ack.by, ack.t) if ack is not None else row.acknowledged
         return msgspec.structs.replace(row, acknowledged=given, shelved=shelf)
 
@@ -125,9 +128,17 @@ def _wanted(query: AlarmQuery, limit: int) -> past.Wanted:
     after = place_of(query.cursor, tuple[float | str | None, str, int])
     return past.Wanted(
         kinds=query.kind, severities=query.severity, subject=query.subject, state=query.state, active=query.active,
-        text=query.text, t0=query.t0, t1=query.t1, at=query.at, era=query.era, sort=query.sort,
-        descending=query.order == "desc", after=after, limit=limit,
+        text=query.text, t0=query.t0, t1=query.t1, at=query.at, era=query.era, symptoms=query.symptoms,
+        sort=query.sort, descending=query.order == "desc", after=after, limit=limit,
     )  # fmt: skip
+
+
+def _counts(db: sqlite3.Connection, wanted: past.Wanted) -> tuple[int, int]:
+    """How many there are on all pages, and how many of them are symptoms."""
+    total = past.count(db, wanted)
+    if wanted.symptoms is not None:
+        return total, total * wanted.symptoms
+    return total, past.count(db, replace(wanted, symptoms=True))
 
 
 def _rows(db: sqlite3.Connection, wanted: past.Wanted) -> list[tuple[AlarmRow, Any]]:

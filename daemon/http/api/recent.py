@@ -9,16 +9,19 @@ from watchkeeper.daemon.http.api.shapes import Ack, AlarmRow, whole
 from watchkeeper.daemon.live.view import Live
 from watchkeeper.detectors.alarms.events import CLEARED, AlarmEvent, encode_event
 from watchkeeper.detectors.base import SEVERITIES
+from watchkeeper.detectors.incidents.fold import symptoms
 from watchkeeper.detectors.sentence import said
 
 # Rows have an era; these are of none.
 NO_ERA = 0
 
 
-def listed(live: Live, wanted: Wanted) -> tuple[list[tuple[AlarmRow, Any]], int]:
-    """One page of what the live page shows, and how many there are."""
-    rows = [_row(event) for event in live.desk.everything().alarms]
-    rows = [row for row in rows if _fits(row, wanted)]
+def listed(live: Live, wanted: Wanted) -> tuple[list[tuple[AlarmRow, Any]], int, int]:
+    """One page of what the live page shows, how many there are, and how many of them are symptoms."""
+    events = live.desk.everything().alarms
+    rows = [_row(event) for event in events]
+    inside = symptoms(event for event, row in zip(events, rows, strict=True) if _then(row, wanted))
+    rows = [row for row in rows if _fits(row, wanted) and wanted.symptoms in (None, row.id in inside)]
     placed = [(row, _place(row, wanted.sort)) for row in rows]
     placed.sort(key=lambda found: (found[1], found[0].id, found[0].era), reverse=wanted.descending)
     after = wanted.after
@@ -26,7 +29,7 @@ def listed(live: Live, wanted: Wanted) -> tuple[list[tuple[AlarmRow, Any]], int]
         beyond = [(place, row.id, row.era) for row, place in placed]
         ahead = [(k < after) if wanted.descending else (k > after) for k in beyond] if _alike(beyond, after) else []
         placed = [found for found, keep in zip(placed, ahead, strict=False) if keep]
-    return placed[: wanted.limit + 1], len(rows)
+    return placed[: wanted.limit + 1], len(rows), sum(row.id in inside for row in rows)
 
 
 def _alike(keys: list[tuple[Any, str, int]], after: tuple[Any, str, int]) -> bool:
@@ -57,17 +60,24 @@ def _place(row: AlarmRow, sort: str) -> Any:
 
 def _fits(row: AlarmRow, wanted: Wanted) -> bool:
     text = " ".join([row.say, row.kind, row.id, *row.subjects]).lower()
-    active = row.state != CLEARED
     over_t = row.t_cleared if row.t_cleared is not None else float("inf")
     return (
-        (not wanted.kinds or row.kind in wanted.kinds)
+        _then(row, wanted)
+        and (not wanted.kinds or row.kind in wanted.kinds)
         and (not wanted.severities or row.severity in wanted.severities)
         and (wanted.subject is None or wanted.subject in row.subjects)
         and (wanted.state is None or row.state == wanted.state)
-        and (wanted.active is None or active is wanted.active)
         and (not wanted.text or wanted.text.lower() in text)
         and (wanted.era is None or wanted.era == NO_ERA)
         and (wanted.t1 is None or row.t_raised <= wanted.t1)
         and (wanted.t0 is None or over_t >= wanted.t0)
-        and (wanted.at is None or row.t_raised <= wanted.at < over_t)
+    )
+
+
+def _then(row: AlarmRow, wanted: Wanted) -> bool:
+    """Whether it is of the moment that is asked for: now, or `at`."""
+    over_t = row.t_cleared if row.t_cleared is not None else float("inf")
+    active = row.state != CLEARED
+    return (wanted.active is None or active is wanted.active) and (
+        wanted.at is None or row.t_raised <= wanted.at < over_t
     )

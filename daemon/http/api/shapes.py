@@ -53,6 +53,13 @@ class AlarmQuery(Query, frozen=True):
         Annotated[Time, Meta(description="that were active at this moment, each with what was known of it then")] | None
     ) = None
     era: EraNumber | None = None
+    symptoms: (
+        Annotated[
+            bool,
+            Meta(description="false: without symptoms of an incident, which is what people count; true: only those"),
+        ]
+        | None
+    ) = None
     shelved: Annotated[bool, Meta(description="true: only those on a shelf; false: without them")] | None = None
     sort: Literal["t_raised", "t_last", "severity", "kind", "score"] = "t_raised"
     order: Literal["desc", "asc"] = "desc"
@@ -94,10 +101,14 @@ class AlarmRow(Struct, frozen=True, kw_only=True):
 
 
 class AlarmPage(Struct, frozen=True):
-    """One page of alarms. `total` counts all pages, `shelved` those of this page that are on a shelf."""
+    """One page of alarms. `total` counts all pages, `shelved` those of this page that are on a shelf.
+
+    `symptoms` of `total` are explained by an incident: what people count is `total` less these.
+    """
 
     alarms: list[AlarmRow]
     total: int
+    symptoms: int
     shelved: int
     next: str | None
 
@@ -164,7 +175,7 @@ class Shelves(Struct, frozen=True):
 
     shelves: list[Shelf]
     shelved_alarms: int
-    """Active alarms that are on one of them."""
+    """Active alarms that are on one of them, without symptoms of incidents that are too."""
 
 
 # -- vehicles ---------------------------------------------------------------------------------------------------
@@ -200,6 +211,7 @@ class VehicleRow(Struct, frozen=True, kw_only=True):
     score: float | None
     score_kind: str | None
     alarms: int
+    """Active ones about it, without symptoms of incidents that are about it too."""
     not_watched: list[str]
     """Detectors that should judge it and do not, each with the reason: `gps_imu: no_imu`. Now only."""
 
@@ -306,7 +318,7 @@ class EraExtent(Struct, frozen=True):
 
 
 class TimelineStep(Struct, frozen=True):
-    """Alarms that were raised from t on, up to the next step."""
+    """Alarms that were raised from t on, up to the next step, without symptoms of incidents."""
 
     t: float
     alarms: int

@@ -14,7 +14,7 @@ from watchkeeper.daemon.http.api.served import NO_HISTORY, Served
 from watchkeeper.daemon.http.api.shapes import NewShelf, ShelveAlarm, Shelves
 from watchkeeper.daemon.http.api.table import Call, Refusal, Route
 from watchkeeper.daemon.live.http import printable
-from watchkeeper.detectors.alarms.events import AlarmEvent
+from watchkeeper.detectors.incidents.fold import counted
 
 PAIR = 2
 
@@ -53,9 +53,9 @@ class _Shelving:
 
     async def shown(self, _call: Call) -> Shelves:
         shelves = self._history.shelves
-        active: list[AlarmEvent] = list(self._served.live.active())
-        n = sum(shelves.of(event.id, event.kind, event.subjects) is not None for event in active)
-        return Shelves(shelves.current(), n)
+        active = self._served.live.watched.active()
+        on = [event for event in active if shelves.of(event) is not None]
+        return Shelves(shelves.current(), counted(on).alarms)
 
     async def add(self, call: Call) -> Shelf:
         wish: NewShelf = call.body
@@ -72,7 +72,7 @@ class _Shelving:
         wish: ShelveAlarm = call.body
         name = call.path["id"]
         await self._served.settle()
-        event = next((event for event in self._served.live.active() if event.id == name), None)
+        event = next((event for event in self._served.live.watched.active() if event.id == name), None)
         kind, subjects = (event.kind, list(event.subjects)) if event is not None else await self._past(name)
         rule = Shelf(id="", t_wall=0.0, t_expires_wall=0.0, by=printable(wish.by or call.by), reason=wish.reason)
         about: dict[str, Any] = {"pair": subjects} if len(subjects) == PAIR else {"vehicle": subjects[0]}

@@ -31,9 +31,11 @@ from watchkeeper.daemon.http.api.table import Call, Refusal, Route
 from watchkeeper.daemon.live import picture
 from watchkeeper.daemon.live.scores import NO_KIND, Scores
 from watchkeeper.daemon.live.vehicle import describe
+from watchkeeper.detectors.alarms.events import AlarmEvent
 from watchkeeper.detectors.catalog import kinds
 from watchkeeper.detectors.declaration import fields_of
 from watchkeeper.detectors.fleet.reasons import JUDGED, NAMES, Code
+from watchkeeper.detectors.incidents.fold import counted
 from watchkeeper.streams.batch import F8
 from watchkeeper.streams.foreign.decode import from_json
 
@@ -111,9 +113,14 @@ class _Vehicles:
         for d, row in zip(*np.nonzero(wrong), strict=True):
             unwatched.setdefault(int(row), []).append(f"{table.detectors[d]}: {NAMES[code[d, row]]}")
         names = [(fleet.ids[slot], fleet.callsigns.get(fleet.ids[slot], "")) for slot in slots]
-        counted = Counter(name for _, subjects in pipeline.active for name in subjects)
+        alarms_of: dict[str, list[AlarmEvent]] = {}
+        for event in pipeline.active.values():
+            for name in event.subjects:
+                alarms_of.setdefault(name, []).append(event)
+        # of one vehicle: a symptom of an incident that is about another one is all that there is to say of this one
+        active = Counter({name: counted(events).alarms for name, events in alarms_of.items()})
         told_t = t - columns["age_s"].astype(np.float64)
-        return _table(names, columns, told_t, t, scores.kinds, counted, unwatched), t
+        return _table(names, columns, told_t, t, scores.kinds, active, unwatched), t
 
     async def _then(self, t: float, number: int | None) -> tuple[list[VehicleRow], float]:
         forget_s = self._served.config().fleet.evict_idle_s
@@ -244,7 +251,7 @@ def _known(db: sqlite3.Connection, name: str) -> tuple[str, int | None, float | 
     row = db.execute("SELECT callsign FROM vehicles WHERE code = ?", (code_of(name),)).fetchone()
     if row is None:
         return None
-    alarms = db.execute("SELECT count(*) FROM subjects WHERE subject = ?", (name,)).fetchone()[0]
+    alarms = past_alarms.of_subject(db, name)
     era = era_of(db, None)
     if era is None:
         return row[0], None, None, None, alarms

@@ -5,6 +5,7 @@
     http://watch:9108/#alarm=5c3d…&t=1700000042.0               the alarm on the live page
 
 A summary has one line for each alarm that changed, the worst first, as far as they fit; all are counted in its title.
+Symptoms of an incident that it tells of have no line of their own and count with the incident.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from dataclasses import dataclass
 
 from watchkeeper.detectors.alarms.events import CLEARED, AlarmEvent
 from watchkeeper.detectors.base import SEVERITIES
+from watchkeeper.detectors.incidents.fold import counted, without_symptoms
 from watchkeeper.detectors.sentence import said
 
 # Sentences in a summary: more than fit on a phone's screen are read by nobody.
@@ -50,8 +52,9 @@ def _single(event: AlarmEvent, link: Link, called: Mapping[str, str]) -> Message
 
 
 def _summary(events: list[AlarmEvent], link: Link) -> Message:
-    active = sorted((e for e in events if e.state != CLEARED), key=lambda e: (-SEVERITIES.index(e.severity), -e.t))
-    over = sorted((e for e in events if e.state == CLEARED), key=lambda e: (-SEVERITIES.index(e.severity), -e.t))
+    told, count = without_symptoms(events), counted(events)
+    active = sorted((e for e in told if e.state != CLEARED), key=lambda e: (-SEVERITIES.index(e.severity), -e.t))
+    over = sorted((e for e in told if e.state == CLEARED), key=lambda e: (-SEVERITIES.index(e.severity), -e.t))
     worst = (active or over)[0]
     counts = Counter(event.severity for event in active)
     parts = [f"{counts[name]} {name}" for name in reversed(SEVERITIES) if counts[name]]
@@ -62,7 +65,7 @@ def _summary(events: list[AlarmEvent], link: Link) -> Message:
         kinds = Counter(_words(event.kind) for event in rest)
         lines.append(f"- and {len(rest)} more: {', '.join(f'{n} {kind}' for kind, n in kinds.most_common())}")
     kind = TYPES[worst.severity] if active else "success"
-    return Message(f"{len(events)} alarms: {', '.join(parts)}", _with_link("\n".join(lines), link(worst)), kind)
+    return Message(f"{count}: {', '.join(parts)}", _with_link("\n".join(lines), link(worst)), kind)
 
 
 def _with_link(text: str, link: str) -> str:

@@ -5,14 +5,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
 
-from watchkeeper.detectors.alarms.events import CLEARED, RAISED, AlarmEvent, Moment
+from watchkeeper.detectors.alarms.events import CLEARED, AlarmEvent, Moment
 from watchkeeper.detectors.base import SEVERITIES
-from watchkeeper.detectors.incidents.declaration import INCIDENT
+from watchkeeper.detectors.incidents.fold import symptoms
 from watchkeeper.detectors.sentence import said
 
 LIVES_MAX = 5000
@@ -26,8 +24,6 @@ class Life:
     last: AlarmEvent
     severity: str
     events: int = 1
-    # of an incident: the ids of the alarms that were part of it at any time
-    members: set[str] = field(default_factory=set)
 
     @property
     def active(self) -> bool:
@@ -59,11 +55,6 @@ class Life:
         self.events += 1
         if SEVERITIES.index(event.severity) > self.rank:
             self.severity = event.severity
-        self._join(event.evidence)
-
-    def _join(self, evidence: dict[str, Any]) -> None:
-        if self.first.kind == INCIDENT:
-            self.members.update(evidence.get("alarms") or ())
 
 
 class Lives:
@@ -71,23 +62,14 @@ class Lives:
 
     def __init__(self) -> None:
         self.all: dict[str, Life] = {}
-        self.raised: Counter[str] = Counter()
 
     def hear(self, event: AlarmEvent) -> None:
         """One event."""
-        if event.state == RAISED:
-            self.raised[event.kind] += 1
         life = self.all.get(event.id)
         if life is not None:
             life.take(event)
         elif len(self.all) < LIVES_MAX:
-            life = self.all[event.id] = Life(event, event, event.severity)
-            life._join(event.evidence)
-
-    @property
-    def left_out(self) -> int:
-        """Alarms that are counted and no more."""
-        return self.raised.total() - len(self.all)
+            self.all[event.id] = Life(event, event, event.severity)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,15 +87,16 @@ class Group:
 
 def grouped(lives: Sequence[Life]) -> list[Group]:
     """Alarms below the incident that they are symptoms of; by severity, then by how bad they became."""
-    by_id = {life.first.id: life for life in lives}
-    inside: set[str] = set()
-    groups = []
+    inside = symptoms(life.last for life in lives)
+    below: dict[str | None, list[Life]] = {}
     for life in lives:
-        if life.first.kind == INCIDENT:
-            members = [by_id[name] for name in sorted(life.members) if name in by_id and name not in inside]
-            inside.update(member.first.id for member in members)
-            groups.append(Group(life, tuple(sorted(members, key=lambda m: m.first.t_onset))))
-    groups += [Group(life) for life in lives if life.first.kind != INCIDENT and life.first.id not in inside]
+        if life.first.id in inside:
+            below.setdefault(life.last.incident, []).append(life)
+    groups = [
+        Group(life, tuple(sorted(below.get(life.first.id, ()), key=lambda m: (m.first.t_onset, m.first.id))))
+        for life in lives
+        if life.first.id not in inside
+    ]
     return sorted(groups, key=lambda g: (-g.rank, -_ratio(g.head), g.head.first.t_onset, g.head.first.id))
 
 

@@ -31,12 +31,9 @@ def alarms(result: Result) -> Html | None:
             break
         cards.append(_group(result, group))
         shown += 1 + len(group.alarms)
-    total = len(result.lives) + result.collector.lives.left_out
-    more = (
-        el("p.muted", f"{total - shown:,} more are not shown one by one; --alarms writes all.")
-        if total > shown
-        else None
-    )
+    total = result.replay.raised.count.alarms
+    left = total - len(cards)
+    more = el("p.muted", f"{left:,} more are not shown one by one; --alarms writes all.") if left else None
     return el(
         "section.alarms",
         el("h2", "Alarms ", el("span.n", f"{total:,}")),

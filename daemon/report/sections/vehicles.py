@@ -8,6 +8,7 @@ from watchkeeper.daemon.report.markup import Cell, Html, el, shape, table
 from watchkeeper.daemon.report.result import Result, arrival_detectors
 from watchkeeper.daemon.report.words import count, lasted
 from watchkeeper.detectors.base import SEVERITIES
+from watchkeeper.detectors.incidents.fold import counted
 
 LISTED = 400
 
@@ -54,11 +55,9 @@ def _vehicle(result: Result, row: int, plotted: bool, arrival: frozenset[str]) -
     spans = [s for table_of in result.collector.streams.values() if (s := table_of.of(row)) is not None]
     first = min((s.t_first for s in spans), default=0.0)
     samples = sum(s.samples for s in spans)
-    alarms = result.alarms_of.get(name, [])
+    alarms = counted(life.last for life in result.alarms_of.get(name, [])).alarms
     rank = _rank(result, name)
-    mark = (
-        el("span", shape(SEVERITIES[rank - 1]), f" {len(alarms)}", data_severity=SEVERITIES[rank - 1]) if rank else "0"
-    )
+    mark = el("span", shape(SEVERITIES[rank - 1]), f" {alarms}", data_severity=SEVERITIES[rank - 1]) if rank else "0"
     label = f"Show the plots of {result.called(name)}"
     called: Html | str = result.called(name)
     if plotted:
@@ -71,7 +70,7 @@ def _vehicle(result: Result, row: int, plotted: bool, arrival: frozenset[str]) -
         (clock(first) if spans else "never", first),
         (lasted(heard_s), heard_s),
         (f"{samples:,}", samples),
-        (mark, 1000 * rank + len(alarms)),
+        (mark, 1000 * rank + alarms),
         el("span.state", words, data_state=state),
     ]
 

@@ -23,7 +23,7 @@ from watchkeeper.daemon.history.blocks import BUCKET_S, Rows
 from watchkeeper.daemon.history.history import History
 from watchkeeper.daemon.history.layers import ratios
 from watchkeeper.daemon.history.reader import era_of, eras, series
-from watchkeeper.daemon.history.tables import open_for_reading
+from watchkeeper.daemon.history.tables import open_for_reading, open_for_writing
 from watchkeeper.daemon.history.writer import Writer, size_bytes
 from watchkeeper.detectors.alarms.events import AlarmEvent
 from watchkeeper.detectors.engine.replay import Replay
@@ -168,6 +168,27 @@ def test_a_damaged_file_is_set_aside_and_the_journal_fills_the_new_one(tmp_path:
     (row,) = history.reader.use(lambda db: alarms.listed(db, alarms.Wanted()))
     assert row.id == event.id
     history.close()
+
+
+def test_a_file_of_the_version_before_is_brought_to_this_one(tmp_path: Path) -> None:
+    path = tmp_path / "history.sqlite"
+    event = AlarmEvent(
+        id="00000000000000aa", kind="silence", state="raised", severity="caution", subjects=("a",), t=2.0,
+        t_onset=1.0, t_raised=2.0, t_cleared=None, score=1.0, threshold=1.0, evidence={},
+    )  # fmt: skip
+    db = open_for_writing(path, 1 << 24)
+    writing.event(1, event, "said", "words")(db)
+    # as that version had it
+    db.executescript("ALTER TABLE alarms DROP COLUMN incident; PRAGMA user_version = 1;")
+    db.close()
+    db = open_for_writing(path, 1 << 24)
+    writing.event(1, msgspec.structs.replace(event, id="00000000000000bb", kind="incident"), "said", "words")(db)
+    joined = msgspec.structs.replace(event, state="updated", t=3.0, incident="00000000000000bb")
+    assert [alarms.count(db, alarms.Wanted(symptoms=some)) for some in (None, False, True)] == [2, 2, 0]
+    writing.event(1, joined, "said", "words")(db)
+    assert [alarms.count(db, alarms.Wanted(symptoms=some)) for some in (None, False, True)] == [2, 1, 1]
+    assert alarms.active_subjects(db, 1, 4.0) == {"a": 1}
+    db.close()
 
 
 def test_a_disk_that_is_full_is_said_and_what_waited_is_written_later(tmp_path: Path) -> None:

@@ -60,7 +60,7 @@ def retained(port: int, wait_for: Callable[..., Any], *topics: str) -> dict[str,
 
 def test_every_announcement_has_the_documented_form() -> None:
     found = announcements(HomeAssistant(enabled=True), "tower 1/äst", "watchkeeper", "1.2.3")
-    assert len(found) == 2 * len(kinds()) + 1
+    assert len(found) == 2 * len(kinds()) + 2
     ids = set()
     for topic, payload in found.items():
         match = TOPIC.match(topic)
@@ -104,7 +104,7 @@ def test_on_a_real_broker_it_appears_counts_and_goes_away(
     config = configure(broker.url)
     watch = start(on(config))
     everything = ("homeassistant/#", "watchkeeper/summary", "watchkeeper/status")
-    found = wait_for(lambda: len(f := retained(broker.port, wait_for, *everything)) == 2 * len(kinds()) + 3 and f)
+    found = wait_for(lambda: len(f := retained(broker.port, wait_for, *everything)) == 2 * len(kinds()) + 4 and f)
     silent = json.loads(found["homeassistant/binary_sensor/watchkeeper/silence/config"])
     assert shown(silent["value_template"], found["watchkeeper/summary"]) == "OFF"
     assert shown(silent["availability"][0]["value_template"], found["watchkeeper/status"]) == "online"
@@ -127,7 +127,7 @@ def test_on_a_real_broker_it_appears_counts_and_goes_away(
     watch = start(on(config, prefix="other"))
     wait_for(lambda: not retained(broker.port, wait_for, "homeassistant/#"))
     # they come one by one
-    wait_for(lambda: len(retained(broker.port, wait_for, "other/#")) == 2 * len(kinds()) + 1)
+    wait_for(lambda: len(retained(broker.port, wait_for, "other/#")) == 2 * len(kinds()) + 2)
     watch.stop()
     # turned off: nothing is left, and nothing is published again
     watch = start(config)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,6 +12,7 @@ from watchkeeper.daemon.report.gather.lives import Lives, grouped
 from watchkeeper.daemon.report.verdict import Findings, verdict
 from watchkeeper.detectors.alarms.events import AlarmEvent, alarm_id
 from watchkeeper.detectors.coverage.table import Tally
+from watchkeeper.detectors.incidents.fold import Tally as FoldTally
 from watchkeeper.detectors.sentence import say
 
 ARRIVAL = frozenset({"silence", "link"})
@@ -29,7 +31,11 @@ def lives_of(*events: AlarmEvent) -> Lives:
 
 
 def found(tallies: dict[str, Tally], *events: AlarmEvent, seconds: float = 668.0, samples: int = 1000) -> Findings:
+    tally = FoldTally()
+    for each in events:
+        tally.take(each)
     return Findings(
+        raised=tally.count,
         seconds=seconds,
         vehicles=1,
         samples=samples,
@@ -109,11 +115,13 @@ def test_an_alarm_that_something_is_not_watched_is_no_finding_about_a_vehicle() 
 
 def test_an_incident_names_the_cause_and_holds_its_alarms() -> None:
     symptom = event("quad", "raised", 2.0, t_onset=1.0)
-    events = (symptom, incident("raised", 3.0, symptom.id), incident("cleared", 9.0))
+    raised = incident("raised", 3.0, symptom.id)
+    symptom = msgspec.structs.replace(symptom, incident=raised.id)
+    events = (symptom, raised, incident("cleared", 9.0))
     (group,) = grouped(list(lives_of(*events).all.values()))
     assert [life.first.id for life in group.alarms] == [symptom.id]
     said = verdict(found(WATCHED, *events))
-    assert said.headline == "1 incident and 1 alarm about quad in 11 min 8 s; the worst is a warning."
+    assert said.headline == "1 alarm with 1 symptom about quad in 11 min 8 s; the worst is a warning."
     assert said.happened[:2] == (say(events[-1]), say(symptom))
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from made_events import event
 
 from watchkeeper.config.guests import SETTINGS, build, default, values_of
 from watchkeeper.config.loader import load
@@ -26,13 +27,13 @@ MARK = "s3cr3t-mark"
 @pytest.fixture(scope="module")
 def rig(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rig]:
     made = Rig(tmp_path_factory.mktemp("operating"), seconds=900.0, part=0.55)
-    assert made.live.active()
+    assert made.live.watched.active()
     yield made
     made.close()
 
 
 def test_an_acknowledgement_is_shown_and_kept(rig: Rig) -> None:
-    name = rig.live.active()[0].id
+    name = rig.live.watched.active()[0].id
 
     async def ask(client: Client) -> tuple[Any, Any]:
         status, _ = await client.json("POST", f"/alarms/{name}/acknowledge", json={"by": "tower"})
@@ -50,11 +51,11 @@ def test_an_acknowledgement_is_shown_and_kept(rig: Rig) -> None:
 
 @pytest.mark.parametrize("what", ["alarm", "subjects", "vehicle", "kind"])
 def test_a_shelved_alarm_is_shown_as_shelved_until_the_shelf_is_taken_down(rig: Rig, what: str) -> None:
-    event = rig.live.active()[0]
+    shown = rig.live.watched.active()[0]
 
     async def ask(client: Client) -> tuple[Any, Any, Any, Any]:
         wish = {"minutes": 5, "what": what, "reason": "known", "by": "tower"}
-        status, shelf = await client.json("POST", f"/alarms/{event.id}/shelve", json=wish)
+        status, shelf = await client.json("POST", f"/alarms/{shown.id}/shelve", json=wish)
         assert status == 201
         _, during = await client.json("GET", "/alarms?active=true")
         _, hidden = await client.json("GET", "/alarms?shelved=true")
@@ -64,12 +65,12 @@ def test_a_shelved_alarm_is_shown_as_shelved_until_the_shelf_is_taken_down(rig: 
         return shelf, during, hidden, after
 
     shelf, during, hidden, after = rig.visit(ask)
-    assert {row["shelved"] for row in during["alarms"] if row["id"] == event.id} == {shelf["id"]}
+    assert {row["shelved"] for row in during["alarms"] if row["id"] == shown.id} == {shelf["id"]}
     assert during["shelved"] >= 1
-    assert event.id in {row["id"] for row in hidden["alarms"]}
+    assert shown.id in {row["id"] for row in hidden["alarms"]}
     assert after["shelved"] == 0
     # detection has not noticed
-    assert event.id in {active.id for active in rig.live.active()}
+    assert shown.id in {active.id for active in rig.live.watched.active()}
 
 
 def test_a_shelf_names_something_and_expires(rig: Rig) -> None:
@@ -77,14 +78,24 @@ def test_a_shelf_names_something_and_expires(rig: Rig) -> None:
     shelves = ShelfList(rig.history.writer, lambda _name: (48.0, 11.0), lambda: now[0])
     rule = Shelf(id="", t_wall=0.0, t_expires_wall=0.0, area=Area(48.0, 11.0, 1000.0))
     made = shelves.add(rule, 1.0)
-    assert shelves.of("x", "los", ["a"]) == made.id
+    assert shelves.of(event("a", "raised", 1.0, kind="los")) == made.id
     now[0] += 61.0
-    assert shelves.of("x", "los", ["a"]) is None
+    assert shelves.of(event("a", "raised", 1.0, kind="los")) is None
 
     async def ask(client: Client) -> tuple[int, Any]:
         return await client.json("POST", "/shelves", json={"minutes": 5})
 
     assert rig.visit(ask)[0] == 400
+
+
+def test_an_area_holds_alarms_about_a_place_in_it_and_no_other(rig: Rig) -> None:
+    shelves = ShelfList(rig.history.writer, lambda _name: None)
+    rule = Shelf(id="", t_wall=0.0, t_expires_wall=0.0, area=Area(48.0, 11.0, 20_000.0))
+    made = shelves.add(rule, 1.0)
+    jammed = event("a", "raised", 1.0, kind="gnss_interference")
+    here = msgspec.structs.replace(jammed, evidence={"lat": 48.1, "lon": 11.0, "radius_km": 30.0})
+    there = msgspec.structs.replace(jammed, evidence={"lat": 49.0, "lon": 11.0, "radius_km": 30.0})
+    assert [shelves.of(each) for each in (here, there, jammed)] == [made.id, None, None]
 
 
 def test_shelves_are_there_after_a_restart(tmp_path: Path) -> None:
