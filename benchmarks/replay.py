@@ -1,12 +1,14 @@
 """Speed and memory of a replay: `.wklog` → pipeline with every registered detector → alarms file, pinned to one core.
 
-    watchkeeper bench replay [--rounds 5] [--aircraft 1000] [--drones 200] [--seconds 600 120]
+    watchkeeper bench replay [--rounds 5] [--aircraft 1000] [--drones 200] [--seconds 600 120] [--compare-with SRC]
 
 Two logs are simulated, ADS-B at 1 Hz and IMU at 100 Hz with GPS at 5 Hz, each in two lengths. The speed is that of
 the replay command itself; starting Python and loading compiled kernels is printed as well. Where CPU time is well
 below elapsed time, something else kept the core busy and the speed is too low. Peak memory of the short and of the
 four times longer log says whether it grows with length. The baseline is the plain way: decode each sample from
-MessagePack into a dict and keep the latest of each vehicle, on the same samples and core.
+MessagePack into a dict and keep the latest of each vehicle, on the same samples and core. `--compare-with` replays
+the same samples in turns with another source folder of Watchkeeper (the `src/` of a checkout), each from a log as it
+writes it, and prints the ratios of each round: two runs that follow each other see the same machine.
 """
 
 from __future__ import annotations
@@ -69,6 +71,7 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--aircraft", type=int, default=1000)
     parser.add_argument("--drones", type=int, default=200)
     parser.add_argument("--seconds", type=float, nargs=2, default=(600.0, 120.0), metavar=("ADSB", "IMU"))
+    parser.add_argument("--compare-with", type=Path, metavar="SRC", help="another source folder, measured in turns")
     args = parser.parse_args(argv)
     cases = [
         Case("ADS-B 1 Hz", "random", args.aircraft, 1.0, args.seconds[0], 500_000),
@@ -78,8 +81,37 @@ def main(argv: Sequence[str]) -> int:
     print(f"one core of {os.cpu_count()} (number {core}), load before {os.getloadavg()[0]:.2f}, {args.rounds} rounds")
     with tempfile.TemporaryDirectory() as folder:
         for case in cases:
-            _measure(case, Path(folder), core, args.rounds)
+            if args.compare_with is None:
+                _measure(case, Path(folder), core, args.rounds)
+            else:
+                _compare(case, args.compare_with.resolve(), Path(folder), core, args.rounds)
     return 0
+
+
+def _compare(case: Case, other: Path, folder: Path, core: int, rounds: int) -> None:
+    """The same samples with this source folder and another one, in turns."""
+    theirs, ours = folder / f"{case.scenario}-other.wklog", folder / f"{case.scenario}-here.wklog"
+    scenario = (case.scenario, "--vehicles", str(case.vehicles), "--rate", str(case.rate_hz), "--seed", "1")
+    words = ("simulate", *scenario, "--seconds", str(case.seconds), "--out", str(theirs))
+    pinned(core, ["-m", "watchkeeper.daemon.cli", *words], other)
+    with LogWriter(ours) as writer:
+        for batch in open_log(theirs).batches():
+            writer.write(batch)
+    for log, source in ((ours, None), (theirs, other)):
+        replay_once(log, folder, core, source)  # compiles the kernels
+    pairs = []
+    for number in range(rounds):
+        order = [(ours, None), (theirs, other)]
+        runs = {source: replay_once(log, folder, core, source) for log, source in order[:: 1 if number % 2 else -1]}
+        pairs.append((runs[None], runs[other]))
+    print(f"\n{case.title}, {case.vehicles:,} vehicles: {pairs[0][0].samples:,} samples, compared with {other}")
+    for title, seconds in (("samples/s", "wall_s"), ("samples per CPU s", "cpu_s")):
+        here, there = ([run.samples / getattr(run, seconds) for run in runs] for runs in zip(*pairs, strict=True))
+        ratios = sorted(ours / theirs for ours, theirs in zip(here, there, strict=True))
+        print(
+            f"  {title:18} here {median(here):>10,.0f}, other {median(there):>10,.0f}, "
+            f"ratio {median(ratios):.2f} ({ratios[0]:.2f} to {ratios[-1]:.2f})"
+        )
 
 
 def _measure(case: Case, folder: Path, core: int, rounds: int) -> None:
@@ -120,22 +152,22 @@ def write_log(case: Case, path: Path, seconds: float) -> Path:
     return path
 
 
-def replay_once(log: Path, folder: Path, core: int) -> Run:
-    """Replay a log in a process of its own on this core."""
+def replay_once(log: Path, folder: Path, core: int, source: Path | None = None) -> Run:
+    """Replay a log in a process of its own on this core, by this source folder or another one."""
     command = ["-m", "watchkeeper.daemon.cli", "replay", str(log), "--alarms", str(folder / "alarms.jsonl")]
     began_s = time.perf_counter()
-    summary: dict[str, Any] = msgspec.json.decode(pinned(core, [*command, "--summary", "-", "--timing"]))
+    summary: dict[str, Any] = msgspec.json.decode(pinned(core, [*command, "--summary", "-", "--timing"], source))
     total_s = time.perf_counter() - began_s
     timing = summary["timing"]
     samples = sum(summary["samples"].values())
     return Run(tuple(summary["detectors"]), samples, timing["wall_s"], timing["cpu_s"], total_s, timing["peak_rss_mb"])
 
 
-def pinned(core: int, arguments: Sequence[str]) -> bytes:
-    """What a Python process on this one core prints."""
+def pinned(core: int, arguments: Sequence[str], source: Path | None = None) -> bytes:
+    """What a Python process on this one core prints. `source`: the folder that it imports Watchkeeper from."""
     done = subprocess.run(
         [sys.executable, *arguments],
-        env={**os.environ, **ONE_THREAD},
+        env={**os.environ, **ONE_THREAD, **({} if source is None else {"PYTHONPATH": str(source)})},
         preexec_fn=lambda: os.sched_setaffinity(0, {core}),
         capture_output=True,
         check=False,

@@ -182,6 +182,8 @@ class Declaration:
     up when a snapshot of the version before cannot be taken over any more: such a snapshot is refused for this detector
     alone, which then starts without its past. `scratch` are attributes (dotted where nested) that every step fills
     again before it reads them: they are no state, and the conformance tests do not miss them in a snapshot.
+    `alone`: it judges each vehicle by that vehicle's own samples, or by what its bucket has in common
+    (streams/split.py), so that vehicles may be spread over several operators (engines/).
     """
 
     name: str
@@ -194,6 +196,7 @@ class Declaration:
     looks_every_s: Callable[[Any], float] = lambda _settings: 0.0
     state_version: int = 1
     scratch: tuple[str, ...] = ()
+    alone: bool = False
 
     def sections(self) -> Iterator[tuple[str, type[Section]]]:
         """The sections of the configuration that belong to it: its own, then those of its other kinds."""

@@ -47,3 +47,13 @@ def periods_until(t: float, period_s: float) -> int:
 def is_near(quotient: float, whole: float) -> bool:
     """Whether a quotient is a whole number up to rounding."""
     return abs(quotient - whole) <= max(ROUNDING * abs(quotient), NEAR_ZERO)
+
+
+@njit(cache=True)
+def reaches(t: float, tick_s: float, period_s: float) -> bool:
+    """Whether the tick that ends at t is the first to reach a multiple of a period.
+
+    >>> [t for t in (9.0, 10.0, 11.0, 20.0) if reaches(t, 1.0, 10.0)]
+    [10.0, 20.0]
+    """
+    return periods_over(t, period_s) > periods_over(t - tick_s, period_s)

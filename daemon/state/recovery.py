@@ -33,18 +33,17 @@ from watchkeeper.daemon.outputs.journal_past import Past
 from watchkeeper.daemon.state.folder import StateFolder
 from watchkeeper.daemon.state.snapshot import (
     SnapshotError,
-    StateEncoder,
     checked_snapshot,
     fingerprint,
     previous,
     read_snapshot,
-    size_of,
     write_snapshot,
 )
 from watchkeeper.daemon.troubles import about_daemon
 from watchkeeper.detectors.alarms.events import CLEARED, AlarmEvent
 from watchkeeper.detectors.engine.pipeline import Pipeline
 from watchkeeper.detectors.sentence import ended_as
+from watchkeeper.streams.foreign.states import StateEncoder, size_of
 
 log = logging.getLogger(__name__)
 

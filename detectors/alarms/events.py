@@ -185,15 +185,15 @@ class AlarmBook:
     def still(self, finding: Finding, *, news: bool = False, settled: bool = False) -> AlarmEvent | None:
         """Fresh evidence for an active alarm: an update when it is news, another severity, or time to repeat it.
 
-        `settled`: its maker lets the severity fall only after a settled minute itself.
+        `settled`: its maker lets the severity fall only after a settled minute itself, and knows when to repeat it.
         """
         last = self.active.get((finding.kind, finding.subjects))
         if last is None:
             return None
         if not settled:
             finding = replace(finding, severity=self._shown(last, finding))
-        if not (news or finding.severity != last.severity) and finding.t - last.t < self.update_s:
-            return None
+            if not (news or finding.severity != last.severity) and finding.t - last.t < self.update_s:
+                return None
         return self._keep(self._next(last, UPDATED, finding))
 
     def cleared(self, finding: Finding, ended: Ended = "cause_gone") -> AlarmEvent | None:

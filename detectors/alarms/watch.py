@@ -105,8 +105,10 @@ class Watch:
             elif action[row] == CLEAR:
                 taken = ev.taken_as_normal is not None and ev.taken_as_normal[row]
                 event = self.book.cleared(finding, "taken_as_normal" if taken else "cause_gone")
+            elif news[row] or self._is_due(int(cell[row]), float(ev.t[row]), int(severity[row])):
+                event = self.book.still(finding, settled=True)
             else:
-                event = self.book.still(finding, news=bool(news[row]), settled=True)
+                event = None
             if event is not None:
                 events.append(event)
                 self._said_t[cell[row]], self._said_severity[cell[row]] = ev.t[row], severity[row]
@@ -115,6 +117,10 @@ class Watch:
         if ev.sparse:
             events += self._absent(cell, t)
         return events
+
+    def _is_due(self, cell: int, t: float, severity: int) -> bool:
+        """Whether an active alarm says something at t: an earlier row of the same tick may have said it."""
+        return bool(severity != self._said_severity[cell] or t - self._said_t[cell] >= self.book.update_s)
 
     def _absent(self, present: I4, t: float) -> list[AlarmEvent | None]:
         """Watched subjects that the detector did not name are at score 0, if there is anything new about them."""

@@ -20,7 +20,7 @@ lateness_s, more while many senders lag. What becomes of a sample:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Set
+from collections.abc import Callable, Iterable, Set
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -356,6 +356,15 @@ class EventClock:
     def take_notes(self, era: int, t: float) -> list[ClockNote]:
         """The notes up to t of an era; they are not given twice."""
         return self._table.take_notes(era, t)
+
+    def hear(self, notes: Iterable[ClockNote]) -> None:
+        """Notes that were made elsewhere."""
+        self._table.notes += notes
+
+    def all_notes(self) -> list[ClockNote]:
+        """Every note that waits, for those who take notes elsewhere; they are not given twice."""
+        notes, self._table.notes = self._table.notes, []
+        return notes
 
     def forget_gateways(self, numbers: I4) -> None:
         """See SenderTable."""

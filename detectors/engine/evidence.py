@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from watchkeeper.detectors.base import SEVERITIES, Evidence
 from watchkeeper.detectors.declaration import Declaration
+
+# Everything that has a row for each subject, but for `a`, which says how many there are, and the numbers.
+COLUMNS = ("t", "epoch", "score", "threshold", "severity", "b", "cause_bits", "news", "taken_as_normal")
 
 
 def check(evidence: Evidence, declaration: Declaration, high: int) -> None:
     """ValueError: evidence that the alarms cannot take, in words. `high`: slots in use."""
-    if evidence.kind not in {kind.name for kind in declaration.kinds}:
+    if not any(kind.name == evidence.kind for kind in declaration.kinds):
         raise ValueError(f"evidence for {evidence.kind!r}, a kind that it does not declare")
     n = len(evidence)
-    columns = {
-        "t": evidence.t, "epoch": evidence.epoch, "score": evidence.score, "threshold": evidence.threshold,
-        "severity": evidence.severity, "b": evidence.b, "cause_bits": evidence.cause_bits, "news": evidence.news,
-        "taken_as_normal": evidence.taken_as_normal, **evidence.numbers,
-    }  # fmt: skip
-    for name, column in columns.items():
+    for name in COLUMNS:
+        column = getattr(evidence, name)
         if column is not None and len(column) != n:
+            raise ValueError(f"the column {name!r} has {len(column)} rows, not {n}")
+    for name, column in evidence.numbers.items():
+        if len(column) != n:
             raise ValueError(f"the column {name!r} has {len(column)} rows, not {n}")
     if evidence.details and len(evidence.details) != n:
         raise ValueError(f"{len(evidence.details)} details for {n} rows")
@@ -31,5 +31,5 @@ def check(evidence: Evidence, declaration: Declaration, high: int) -> None:
     if declaration.subjects == "pair" and evidence.b is None:
         raise ValueError("evidence about pairs without their second vehicles")
     for column in (evidence.a, evidence.b):
-        if column is not None and not (np.min(column) >= 0 and np.max(column) < subjects):
+        if column is not None and not (column.min() >= 0 and column.max() < subjects):
             raise ValueError("evidence about a subject that does not exist")

@@ -27,13 +27,14 @@ from watchkeeper.detectors.coverage.alarms import WatchAlarms
 from watchkeeper.detectors.coverage.declaration import DETECTOR
 from watchkeeper.detectors.coverage.table import Table
 from watchkeeper.detectors.engine.fence import WELL_S, Fence
-from watchkeeper.detectors.engine.quiet import reaches
-from watchkeeper.detectors.engine.streams import FRESH_S, covered
+from watchkeeper.detectors.engine.part import WHOLE, Part
+from watchkeeper.detectors.engine.streams import FRESH_S, covered, needs_of
 from watchkeeper.detectors.fleet.clocks import ClockNote
 from watchkeeper.detectors.fleet.fleet import Fleet
 from watchkeeper.detectors.fleet.reasons import Code
 from watchkeeper.detectors.incidents.declaration import INCIDENT
 from watchkeeper.streams.batch import I4, U1, Bool
+from watchkeeper.streams.periods import reaches
 
 log = logging.getLogger(__name__)
 
@@ -47,14 +48,20 @@ ALIGNING, LEARNING, FAILED = int(Code.ALIGNING), int(Code.LEARNING), int(Code.FA
 class Guard:
     """See the module's docstring."""
 
-    def __init__(self, config: Config, fleet: Fleet, book: AlarmBook) -> None:
+    def __init__(self, config: Config, fleet: Fleet, book: AlarmBook, part: Part = WHOLE) -> None:
         self._fleet = fleet
-        self.fences = [
-            Fence(make, config, fleet)
+        self._covers = part.covers
+        enabled = [
+            make
             for make in REGISTRY.values()
             if any(section_of(config, "detectors", kind.name).enabled for kind in make.declaration.kinds)
         ]
-        self.coverage = Table([fence.name for fence in self.fences], fleet)
+        self.fences = [Fence(make, config, fleet) for make in enabled if part.runs(make.declaration)]
+        # whom detectors judge that run elsewhere follows from their declarations
+        running = {fence.name: fence for fence in self.fences}
+        self._covered = [(make.declaration, running.get(make.declaration.name)) for make in enabled]
+        self._needs = needs_of([declaration for declaration, _ in self._covered])
+        self.coverage = Table([declaration.name for declaration, _ in self._covered], fleet)
         self.alarms = WatchAlarms(config.detectors.watch, self.coverage, fleet, book)
         self._settings = config.detectors.watch
         self._tick_s = config.time.tick_s
@@ -96,9 +103,10 @@ class Guard:
                     if kind.name in watches:
                         events += watches[kind.name].hold(unseen, t, f"the detector {fence.name} failed")
         if reaches(t, self._tick_s, LOOK_S):
-            self._look(t)
-            whole = np.array([fence.blind for fence in self.fences], bool)
-            events += self.alarms.step(t, whole, self._explain)
+            if self._covers:
+                self._look(t)
+                whole = np.array([fence is not None and fence.blind for _, fence in self._covered], bool)
+                events += self.alarms.step(t, whole, self._explain)
             events += self.alarms.parts(t, self._parts())
         return events
 
@@ -114,28 +122,34 @@ class Guard:
         n = self._fleet.high
         clock_off, refused = self.clock_off[:n], self.refused[:n]
         marked = bool(clock_off.any() or refused.any())
-        for d, fence in enumerate(self.fences):
-            codes = self._codes(fence, t)
-            if marked or fence.blind:
-                applies = codes != NOT_APPLICABLE
-                codes[applies & clock_off] = CLOCK_OFF
-                codes[applies & refused] = REFUSED
-                if fence.blind:
-                    codes[applies] = FAILED
-            if len(unseen := fence.unseen(t)):
-                codes[unseen] = FAILED
-            self.coverage.update(d, codes, t, step_s, self._settings.never_s)
+        codes = covered(self._needs, self._fleet, t)
+        for (_, fence), own in zip(self._covered, codes, strict=True):
+            if fence is not None:
+                self._ask(fence, t, own)
+            blind = fence is not None and fence.blind
+            if marked or blind:
+                applies = own != NOT_APPLICABLE
+                own[applies & clock_off] = CLOCK_OFF
+                own[applies & refused] = REFUSED
+                if blind:
+                    own[applies] = FAILED
+            if fence is not None and len(unseen := fence.unseen(t)):
+                own[unseen] = FAILED
+        self.coverage.update(codes, t, step_s, self._settings.never_s)
 
-    def _codes(self, fence: Fence, t: float) -> U1:
-        detector, n = fence.covering, self._fleet.high
+    @staticmethod
+    def _ask(fence: Fence, t: float, codes: U1) -> None:
+        """Put the codes of a detector that says itself whom it judges in place of those that its streams give."""
+        detector = fence.covering
         if detector is not None and not fence.blind:
-            found = fence.ask("coverage", lambda: np.array(detector.coverage(t), np.uint8, copy=True).reshape(n))
+            found = fence.ask("coverage", lambda: np.asarray(detector.coverage(t), np.uint8).reshape(len(codes)))
             if found is not None:
-                return found
-        return covered(fence.detector.declaration, self._fleet, t)
+                codes[:] = found
 
     def _explain(self, d: int, slot: int) -> str:
-        fence = self.fences[d]
+        fence = self._covered[d][1]
+        if fence is None:
+            return ""
         if self.coverage.code[d, slot] == FAILED:
             return fence.error
         detector = fence.covering
@@ -159,6 +173,10 @@ class Guard:
             until = min(until, fence.quiet_until(t))
             if until <= t:
                 return t
+        if self._incident_error:
+            until = min(until, next_after(np.array([self._incident_t + WELL_S]), t))
+        if not self._covers:
+            return until
         n = self._fleet.high
         code = self.coverage.code[:, :n]
         if ((code == ALIGNING) | (code == LEARNING)).any():
@@ -167,8 +185,6 @@ class Guard:
         said = np.where((code == REFUSED) | (code == CLOCK_OFF), code, 0)
         if ((said != marked) & (code != NOT_APPLICABLE)).any():
             return t  # the next look will see it
-        if self._incident_error:
-            until = min(until, next_after(np.array([self._incident_t + WELL_S]), t))
         seen = min(next_after(self._fleet.last_t[:, :n] + FRESH_S, t), self.alarms.quiet_until(t))
         return min(until, seen)
 

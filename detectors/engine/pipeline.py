@@ -3,6 +3,7 @@
     feed(batch) -> events        samples as they arrive; runs every tick that this closes
     advance(t) -> events         time goes on without samples (live only), so that silence is noticed
     reach(t) -> events           time has definitely reached t, and nothing older will come
+    take(batch), run(tick)       of a part (part.py): samples that were admitted elsewhere, and ticks one by one
     accept(vehicle) -> events    a person takes a lasting state as normal
     finish() -> events           the input has ended: run the ticks up to the newest sample
     snapshot() / restore()       the whole state, between calls: what follows is the same to the byte
@@ -15,7 +16,7 @@ however it is cut into batches. Ticks in which nothing can change are left out (
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 from itertools import repeat
@@ -47,9 +48,11 @@ from watchkeeper.detectors.engine.eventtime import (
 )
 from watchkeeper.detectors.engine.gateways import Gateways
 from watchkeeper.detectors.engine.guard import Guard
-from watchkeeper.detectors.engine.quiet import EVICT_EVERY_S, TIDY_EVERY_S, quiet_until, reaches, wakes
+from watchkeeper.detectors.engine.part import WHOLE, Part
+from watchkeeper.detectors.engine.quiet import EVICT_EVERY_S, TIDY_EVERY_S, quiet_until, wakes
 from watchkeeper.detectors.engine.room import make_room
 from watchkeeper.detectors.engine.window import Block, Pending, samples_of
+from watchkeeper.detectors.fleet.clocks import ClockNote
 from watchkeeper.detectors.fleet.fleet import Fleet
 from watchkeeper.detectors.incidents.declaration import INCIDENT
 from watchkeeper.detectors.incidents.incidents import Incidents, link_stats
@@ -57,7 +60,7 @@ from watchkeeper.detectors.sentence import spoken
 from watchkeeper.streams.batch import I4, Batch, CheckedBatch, Columns
 from watchkeeper.streams.check import checked
 from watchkeeper.streams.messages import Drop, Kind
-from watchkeeper.streams.periods import periods_over
+from watchkeeper.streams.periods import periods_over, reaches
 
 OnEvidence = Callable[[Window, list[Evidence]], None]
 NEVER = -(2**62)
@@ -66,8 +69,12 @@ NEVER = -(2**62)
 class Pipeline:
     """See the module's docstring."""
 
-    def __init__(self, config: Config, *, on_evidence: OnEvidence | None = None, every_tick: bool = False) -> None:
+    def __init__(
+        self, config: Config, *, on_evidence: OnEvidence | None = None, every_tick: bool = False, part: Part = WHOLE
+    ) -> None:
         self.config = config
+        # which of the work is done here
+        self.part = part
         # each tick's evidence before debouncing, for observers such as the live page; may be set at any time
         self.on_evidence = on_evidence
         # run ticks in which nothing can change as well, for observers who count scores; alarms are the same
@@ -88,7 +95,7 @@ class Pipeline:
         self.fleet = Fleet(config.fleet)
         self.book.called = self.fleet.callsigns
         self.clock = EventClock(config.time, config.fleet.max_vehicles + config.limits.max_gateways)
-        self.guard = Guard(config, self.fleet, self.book)
+        self.guard = Guard(config, self.fleet, self.book, self.part)
         self.watches = {
             kind.name: self.watch_over(kind, detector)
             for detector in self.detectors
@@ -108,6 +115,9 @@ class Pipeline:
         self._quiet_until: float | None = None
         self._away = False
         self._last_t = -np.inf
+        self._gone: list[str] = []
+        if not self.part.gathers:
+            self.fleet.follow_callsigns()
 
     def watch_over(self, kind: AlarmKind, detector: Detector) -> Watch:
         """A watch over one alarm kind that has seen nothing yet."""
@@ -115,7 +125,7 @@ class Pipeline:
 
     def no_incidents(self) -> Incidents | None:
         """Incidents, none open so far; None when they are switched off. A diagnosis rests on link statistics."""
-        links = link_stats(self.detectors) if self.config.diagnosis.enabled else None
+        links = link_stats(self.detectors) if self.config.diagnosis.enabled and self.part.gathers else None
         if links is None:
             return None
         incidents = Incidents(self.config, self.fleet, links, self.book, self.gateway_table.number)
@@ -128,7 +138,7 @@ class Pipeline:
 
     def _declare(self) -> None:
         """Make the vehicles and gateways known that the configuration names, heard or not."""
-        self.fleet.declare(self.config.topology)
+        self.fleet.declare(self.config.topology, self.part.has)
         self.gateway_table.declare(self.fleet.declared.gateways, self.config.limits.max_gateways)
 
     # -- what drives it -------------------------------------------------------------------------------------
@@ -188,6 +198,62 @@ class Pipeline:
             # the first tick ever: whoever is declared is expected from here on
             self._done = self._stream_done = tick - 1
         return self._run(tick)
+
+    def take(self, batch: CheckedBatch, *, moved: bool = False) -> None:
+        """Samples that were admitted elsewhere; `reach` runs their ticks. `moved`: their times were corrected."""
+        self.gateway_table.know(batch.vias, self.config.limits.max_gateways)
+        for kind, cols in batch.kinds.items():
+            self._accept(batch, kind, cols, moved=moved)
+
+    def begin(self, first: int) -> None:
+        """The first tick of all is this one, whether or not a sample here belongs to it."""
+        if self._done == NEVER:
+            self._done = self._stream_done = first - 1
+
+    def run(self, tick: int, *, provisional: bool = False) -> Iterator[tuple[int, list[AlarmEvent], bool]]:
+        """Run the ticks up to this one, as `reach` does, or as `advance` does if that is provisional.
+
+        Gives each tick with its events, and whether the tick after it is left out, or not known yet.
+        """
+        if provisional:
+            yield from self._each_tick(tick)
+            return
+        self.clock.reach(tick * self.clock.tick_s)
+        self._done = self._stream_done
+        yield from self._each_tick(tick)
+        self._stream_done = self._done
+
+    def hear(self, notes: Iterable[ClockNote]) -> None:
+        """Notes about senders' clocks that were made elsewhere."""
+        self.clock.hear(notes)
+
+    def end_era(self, last_t: float) -> list[AlarmEvent]:
+        """Time went back for good after this time: all alarms end, and everything begins again. Its ticks have run."""
+        events: list[AlarmEvent] = []
+        for watch in self.watches.values():
+            events += watch.end(last_t, "clock_reset")
+        events += self.guard.alarms.end(last_t, "clock_reset")
+        events += self.clock_alarms.end(last_t, "clock_reset")
+        if self.incidents is not None:
+            events += self.incidents.end(last_t, "clock_reset")
+        clock, gateways = self.clock, self.gateway_table.snapshot()
+        self._era += 1
+        self._begin()
+        self.clock = clock
+        # numbers stay what they are: samples that wait have them
+        self.gateway_table.restore(gateways)
+        self._declare()
+        return in_order(events)
+
+    @property
+    def done(self) -> int:
+        """The last tick that ran."""
+        return self._done
+
+    def take_gone(self) -> list[str]:
+        """The vehicles of a part that were forgotten since this was last asked."""
+        gone, self._gone = self._gone, []
+        return gone
 
     def accept(self, vehicle: str) -> list[AlarmEvent]:
         """A person accepts a lasting state of this vehicle, such as a position that moved away: its alarm ends."""
@@ -264,20 +330,7 @@ class Pipeline:
         """Time went backward for good (a simulation was restarted): end everything and start afresh."""
         last = max((p.last_t for p in self._pending.values() if p.n), default=self._last_t)
         events = self._run(int(np.ceil(last / self.clock.tick_s))) if last > -np.inf else []
-        for watch in self.watches.values():
-            events += watch.end(last, "clock_reset")
-        events += self.guard.alarms.end(last, "clock_reset")
-        events += self.clock_alarms.end(last, "clock_reset")
-        if self.incidents is not None:
-            events += self.incidents.end(last, "clock_reset")
-        clock, gateways = self.clock, self.gateway_table.snapshot()
-        self._era += 1
-        self._begin()
-        self.clock = clock
-        # numbers stay what they are: samples that wait have them
-        self.gateway_table.restore(gateways)
-        self._declare()
-        return events
+        return events + self.end_era(last)
 
     def _drop(self, kind: Kind, reason: str, n: int = 1) -> None:
         if n:
@@ -294,33 +347,38 @@ class Pipeline:
 
     def _ticks(self, tick: int) -> list[AlarmEvent]:
         """Run all ticks up to the given one that have not run yet."""
+        return [event for _, events, _ in self._each_tick(tick) for event in events]
+
+    def _each_tick(self, tick: int) -> Iterator[tuple[int, list[AlarmEvent], bool]]:
+        """Run them one by one: tick, its events, and whether the one after it is left out or not known yet."""
         if tick <= self._done:
-            return []
+            return
         tick_s = self.clock.tick_s
         windows: dict[int, dict[Kind, Block]] = {}
         for kind, pending in self._pending.items():
             for k, block in pending.cut(tick, tick_s).items():
                 windows.setdefault(k, {})[kind] = block
-        events: list[AlarmEvent] = []
         if self._done == NEVER:
             # the first tick ever is the first with a sample
             if not windows:
-                return []
+                return
             self._done = min(windows) - 1
-        k, busy = self._done + 1, iter([*sorted(windows), tick + 1])
+        busy = iter([*sorted(windows), tick + 1])
         next_busy = next(busy)
+
+        def next_from(k: int) -> int:
+            """The first tick from k on in which something can happen."""
+            return k if k >= next_busy else min(next_busy, max(k, wakes(self._nothing_until(k * tick_s), tick_s)))
+
+        k = next_from(self._done + 1)
         while k <= tick:
-            if k < next_busy:
-                # straight to the next tick in which something can happen
-                k = min(next_busy, max(k, wakes(self._nothing_until(k * tick_s), tick_s)))
-                if k > tick:
-                    break
             while next_busy <= k:
                 next_busy = next(busy)
-            events += self._tick(k * tick_s, windows.get(k, {}))
-            k += 1
+            events = self._tick(k * tick_s, windows.get(k, {}))
+            after = next_from(k + 1)
+            yield k, events, after != k + 1 or after > tick
+            k = after
         self._done = tick
-        return events
 
     def _nothing_until(self, t: float) -> float:
         """Until when ticks without samples, of which one ends at t, change nothing."""
@@ -364,17 +422,20 @@ class Pipeline:
         events += self.guard.settle(t, self.watches)
         notes = self.clock.take_notes(self._era, t)
         self.guard.mark_clocks(notes)
-        events += self.clock_alarms.step(t, notes, self.gateways)
+        if self.part.gathers:
+            events += self.clock_alarms.step(t, notes, self.gateways)
         if reaches(t, self.clock.tick_s, TIDY_EVERY_S):
             for watch in self.watches.values():
                 watch.tidy(t)
         if reaches(t, self.clock.tick_s, EVICT_EVERY_S):
             events += self._evict(t)
-        events += make_room(self, t)
+        if self.part.gathers:
+            events += make_room(self, t)
+        # slots are no order: who has which depends on how the input was cut and spread
+        events = in_order(events)
         if self.incidents is not None:
-            events += self.incidents.step(t, events)
+            events = in_order(events + self.incidents.step(t, events))
         self.ticks += 1
-        events.sort(key=lambda e: (e.t, e.kind, e.subjects, e.t_raised))
         return events
 
     def _subjects(self, detector: Detector) -> Subjects:
@@ -392,6 +453,8 @@ class Pipeline:
             return []
         events = [event for watch in self.watches.values() for event in watch.forget(slots, t)]
         events += self.guard.forget(slots, t)
+        if not self.part.gathers:
+            self._gone += [self.fleet.ids[slot] for slot in slots.tolist()]
         self.fleet.forget(slots, t)
         return events
 
@@ -410,7 +473,10 @@ class Pipeline:
     @property
     def watched(self) -> set[str]:
         """The alarm kinds that can be raised with these settings."""
-        others = {CLOCK: self.config.detectors.clock.enabled, INCIDENT: self.incidents is not None}
+        others = {
+            CLOCK: self.config.detectors.clock.enabled and self.part.gathers,
+            INCIDENT: self.incidents is not None,
+        }
         return {*self.watches, WATCH} | {kind for kind, on in others.items() if on}
 
     @property
@@ -482,3 +548,8 @@ class Pipeline:
     def restore_alarms(self, events: Iterable[AlarmEvent]) -> None:
         """Make the active alarms those that a journal says are active: it knows better than an older snapshot."""
         state.agree_with_journal(self, events)
+
+
+def in_order(events: list[AlarmEvent]) -> list[AlarmEvent]:
+    """The events of one tick in the order in which they are told."""
+    return sorted(events, key=lambda e: (e.t, e.kind, e.subjects, e.t_raised))

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from watchkeeper.detectors.engine.room import crowded
-from watchkeeper.streams.periods import periods_over, periods_until
+from watchkeeper.streams.periods import periods_until
 
 if TYPE_CHECKING:
     from watchkeeper.detectors.engine.pipeline import Pipeline
@@ -51,12 +51,3 @@ def wakes(until: float, tick_s: float) -> int:
     if math.isinf(until):
         return 2**62 if until > 0.0 else -(2**62)
     return periods_until(until, tick_s)
-
-
-def reaches(t: float, tick_s: float, period_s: float) -> bool:
-    """Whether the tick that ends at t is the first to reach a multiple of a period.
-
-    >>> [t for t in (9.0, 10.0, 11.0, 20.0) if reaches(t, 1.0, 10.0)]
-    [10.0, 20.0]
-    """
-    return periods_over(t, period_s) > periods_over(t - tick_s, period_s)

@@ -1,15 +1,16 @@
-"""Whom a detector judges that does not say so itself: vehicles with fresh samples of the streams that it needs."""
+"""Vehicles that a detector judges, if it does not say so itself: those with fresh samples of the streams it needs."""
 
 from __future__ import annotations
 
-from functools import cache
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from watchkeeper.detectors.declaration import Declaration
 from watchkeeper.detectors.fleet.fleet import Fleet
 from watchkeeper.detectors.fleet.reasons import Code, no_stream
-from watchkeeper.streams.batch import F8, U1, Bool
+from watchkeeper.streams.batch import F8, I8, U1, Bool
 from watchkeeper.streams.kernels import njit
 from watchkeeper.streams.messages import Kind
 
@@ -21,41 +22,62 @@ SENSORS = frozenset({Kind.ADSB, Kind.GPS, Kind.IMU})
 WATCHED, NOT_APPLICABLE, SILENT = int(Code.WATCHED), int(Code.NOT_APPLICABLE), int(Code.SILENT)
 
 
-def covered(declaration: Declaration, fleet: Fleet, t: float) -> U1:
-    """A code for every slot in use: watched when of each group of streams that some kind needs one is fresh."""
-    codes = np.full(fleet.high, NOT_APPLICABLE, np.uint8)
-    for groups, missing in (_groups(kind.needs) for kind in declaration.kinds):
-        _cover(fleet.last_t, t, groups, missing, codes)
+class Needs(NamedTuple):
+    """The streams that detectors need, of all their alarm kinds in one table.
+
+    Detector d has the kinds from `kinds[d]` up to `kinds[d + 1]`, kind k the groups from `rows[k]` up to `rows[k + 1]`;
+    of each group one stream will do, and `missing` is the code when there is none.
+    """
+
+    kinds: I8
+    rows: I8
+    groups: Bool
+    missing: U1
+
+
+def needs_of(declarations: Sequence[Declaration]) -> Needs:
+    """The table of these detectors."""
+    kinds = [kind for declaration in declarations for kind in declaration.kinds]
+    # without needs any stream will do
+    needs = [kind.needs or (tuple(Kind),) for kind in kinds]
+    groups = [group for own in needs for group in own]
+    return Needs(
+        np.cumsum([0, *(len(declaration.kinds) for declaration in declarations)]),
+        np.cumsum([0, *map(len, needs)]),
+        np.array([[stream in group for stream in Kind] for group in groups], np.bool_).reshape(-1, len(Kind)),
+        # a vehicle that is given no commands is none that lacks them
+        np.array([no_stream(g[0]) if SENSORS & set(g) else NOT_APPLICABLE for g in groups], np.uint8),
+    )
+
+
+def covered(needs: Needs, fleet: Fleet, t: float) -> U1:
+    """By detector a code for every slot in use: watched when of each group that some kind needs a stream is fresh."""
+    codes = np.empty((len(needs.kinds) - 1, fleet.high), np.uint8)
+    _cover(fleet.last_t, t, needs, codes)
     return codes
 
 
-@cache
-def _groups(needs: tuple[tuple[Kind, ...], ...]) -> tuple[Bool, U1]:
-    """For each group the streams in it, and the code when all of them are missing; without needs any stream will do."""
-    needs = needs or (tuple(Kind),)
-    groups = np.array([[stream in group for stream in Kind] for group in needs], np.bool_)
-    # a vehicle that is given no commands is none that lacks them
-    missing = [no_stream(group[0]) if SENSORS & set(group) else NOT_APPLICABLE for group in needs]
-    return groups, np.array(missing, np.uint8)
-
-
 @njit(cache=True)
-def _cover(last_t: F8, t: float, groups: Bool, missing: U1, codes: U1) -> None:
-    for s in range(codes.size):
-        if codes[s] == WATCHED:
-            # a vehicle that one of its kinds judges is judged
-            continue
-        found, sends = WATCHED, False
-        for row in range(groups.shape[0]):
-            newest = -np.inf
-            for kind in range(groups.shape[1]):
-                if groups[row, kind]:
-                    newest = max(newest, last_t[kind, s])
-            if newest == -np.inf:
-                found = missing[row]
-            else:
-                sends = True
-                if t - newest > FRESH_S and found == WATCHED:
-                    found = SILENT
-        if sends:
-            codes[s] = found
+def _cover(last_t: F8, t: float, needs: Needs, codes: U1) -> None:
+    kinds, rows, groups, missing = needs
+    for d in range(codes.shape[0]):
+        codes[d] = NOT_APPLICABLE
+        for kind in range(kinds[d], kinds[d + 1]):
+            for s in range(codes.shape[1]):
+                if codes[d, s] == WATCHED:
+                    # a vehicle that one of the detector's kinds judges is judged
+                    continue
+                found, sends = WATCHED, False
+                for row in range(rows[kind], rows[kind + 1]):
+                    newest = -np.inf
+                    for stream in range(groups.shape[1]):
+                        if groups[row, stream]:
+                            newest = max(newest, last_t[stream, s])
+                    if newest == -np.inf:
+                        found = missing[row]
+                    else:
+                        sends = True
+                        if t - newest > FRESH_S and found == WATCHED:
+                            found = SILENT
+                if sends:
+                    codes[d, s] = found

@@ -21,6 +21,8 @@ class Callsigns:
         self.now: dict[str, str] = {}
         # (vehicle, callsign): when it comes into use
         self._waiting: dict[tuple[str, str], float] = {}
+        # vehicles whose callsign has changed, for a follower elsewhere; None: there is none
+        self.changed: set[str] | None = None
 
     def note(self, batch: Batch, cols: Columns, vehicles: Container[str], *, moved: bool) -> None:
         """Take the callsigns of a batch, of vehicles with a sample among these columns.
@@ -52,6 +54,8 @@ class Callsigns:
                 del self._waiting[name, sign]
                 if name in vehicles:
                     self.now[name] = sign
+                    if self.changed is not None:
+                        self.changed.add(name)
 
     def forget(self, name: str) -> None:
         """A vehicle is gone."""

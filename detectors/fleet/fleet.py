@@ -8,6 +8,7 @@ handed out lowest first, so a small fleet stays small.
 from __future__ import annotations
 
 import heapq
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -65,6 +66,8 @@ class Ring:
 
     def forget(self, slots: I4) -> None:
         """Nothing has been heard of these slots."""
+        # most vehicles send one kind or two: what was never written takes neither time nor memory
+        slots = slots[self.count[slots] > 0]
         self.count[slots] = 0
         self.t[slots] = 0.0
         self.data[:, slots] = 0.0
@@ -174,6 +177,16 @@ class Fleet:
         """Callsigns by id, of those that have one. They are for people: nothing is judged by them."""
         return self._callsigns.now
 
+    def follow_callsigns(self) -> None:
+        """From now on remember which callsigns are new, for `called`."""
+        self._callsigns.changed = set()
+
+    def called(self) -> dict[str, str]:
+        """The callsigns that are new since this was last asked, of vehicles that are still here."""
+        changed, self._callsigns.changed = self._callsigns.changed or set(), set()
+        now = self.callsigns
+        return {name: now[name] for name in sorted(changed) if name in now}
+
     def call(self, batch: Batch, cols: Columns, *, moved: bool = False) -> None:
         """Note the callsigns that these samples bring; they are used from their tick on (see Callsigns.note)."""
         self._callsigns.note(batch, cols, self.slot_of, moved=moved)
@@ -188,13 +201,16 @@ class Fleet:
         _expect(slot_of_vid, vid, t, self.expected_t, slot)
         return slot
 
-    def declare(self, topology: Topology) -> None:
-        """Take a declaration instead of any before: its vehicles get slots, and all that have one are looked at."""
+    def declare(self, topology: Topology, mine: Callable[[str], bool] = lambda _name: True) -> None:
+        """Take a declaration instead of any before: its vehicles get slots, and all that have one are looked at.
+
+        `mine`: which vehicles belong here.
+        """
         since_t = self.declared.since_t
         self.declared = Declared(topology, self.capacity)
         if not self.declared.any:
             return
-        for name in self.declared.by_name:
+        for name in filter(mine, self.declared.by_name):
             self.slot_for(name)
         heard = set(np.flatnonzero(self.count[SENT_BY_VEHICLES, : self.high].any(axis=0)).tolist())
         for name, slot in self.slot_of.items():
@@ -221,15 +237,18 @@ class Fleet:
 
         Those declared by name stay: that they are not heard is news.
         """
-        heard = self.last_t[:, : self.high].max(axis=0)
-        heard = np.where(heard > -np.inf, heard, self.expected_t[: self.high])
-        used = np.array([name != "" for name in self.ids[: self.high]], bool)
-        old = used & ~self.declared.kept[: self.high] & (heard < t - self.evict_idle_s)
-        return np.flatnonzero(old).astype(np.int32)
+        slots = np.sort(self._used())
+        heard = self.last_t[:, slots].max(axis=0)
+        heard = np.where(heard > -np.inf, heard, self.expected_t[slots])
+        return slots[~self.declared.kept[slots] & (heard < t - self.evict_idle_s)]
+
+    def _used(self) -> I4:
+        """The slots in use, in the order in which their vehicles were met."""
+        return np.fromiter(self.slot_of.values(), np.int32, len(self.slot_of))
 
     def quiet_until(self, t: float) -> float:
         """When the next vehicle will have been idle for too long, if nothing is heard."""
-        slots = np.fromiter(self.slot_of.values(), np.int32, len(self.slot_of))
+        slots = self._used()
         heard = self.last_t[:, slots].max(axis=0)
         heard = np.where(heard > -np.inf, heard, self.expected_t[slots])
         # who has not been heard so far has something on the way
@@ -275,7 +294,7 @@ class Fleet:
             "high": h,
             # in the order in which they were met
             "ids": list(self.slot_of),
-            "slots": np.fromiter(self.slot_of.values(), np.int32, len(self.slot_of)),
+            "slots": self._used(),
             "free": np.array(self._free, np.int32),
             "door": self.door.snapshot(),
             "callsigns": self._callsigns.snapshot(),

@@ -37,6 +37,7 @@ class LiveNetwork:
         alarmed = np.zeros(fleet.high, bool)
         alarmed[mine] = True
         heard = fleet.count[self._stats.kinds, : fleet.high].any(axis=0)
+        by_name = fleet.ids.__getitem__
         for slot in mine:
             number = int(self._home[slot])
             gateway = self._names[number] if number >= 0 else topology.broker
@@ -44,8 +45,10 @@ class LiveNetwork:
                 self._add(topology, slot, gateway)
             elif gateway not in topology:
                 topology.add(gateway, Device.GATEWAY, topology.broker)
-                others = np.flatnonzero((self._home == number) & heard & ~alarmed)[:WITNESSES].tolist()
-                for other in sorted({*others, *(s for s in mine if self._home[s] == number)}):
+                # by name: slots depend on who came first, and on how the fleet is spread
+                others = sorted(np.flatnonzero((self._home == number) & heard & ~alarmed).tolist(), key=by_name)
+                behind = {*others[:WITNESSES], *(s for s in mine if self._home[s] == number)}
+                for other in sorted(behind, key=by_name):
                     self._add(topology, other, gateway)
         return topology
 

@@ -197,7 +197,7 @@ def decode_data(payload: memoryview, columns: dict[str, list[int]]) -> Batch:
 
 def _batch(frame: _Data, columns: dict[str, list[int]]) -> Batch:
     for names in (frame.ids, frame.vias):
-        if len(set(names)) != len(names) or not all(0 < len(name) <= ID_MAX for name in names):
+        if names and (len(set(names)) != len(names) or "" in names or max(map(len, names)) > ID_MAX):
             raise ValueError("names that are none, or occur twice")
     arrays = Arrays(frame.arrays)
     total = sum(block.samples for block in frame.kinds)

@@ -18,12 +18,12 @@ from watchkeeper.config.loader import rising
 from watchkeeper.config.schema import Config, FleetLimits
 from watchkeeper.config.section import Setting
 from watchkeeper.daemon.reload import merge
-from watchkeeper.daemon.state.snapshot import StateEncoder, decode_state
 from watchkeeper.detectors.alarms.events import encode_event
 from watchkeeper.detectors.base import Evidence, Window
 from watchkeeper.detectors.catalog import REGISTRY, discover
 from watchkeeper.detectors.engine.pipeline import Pipeline
 from watchkeeper.streams.batch import Batch
+from watchkeeper.streams.foreign.states import StateEncoder, decode_state
 
 discover()
 BASE: Config = msgspec.structs.replace(default(), fleet=FleetLimits(max_vehicles=400))

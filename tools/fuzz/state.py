@@ -30,13 +30,13 @@ from watchkeeper.daemon.state.snapshot import (
     FORMAT,
     Header,
     SnapshotError,
-    StateEncoder,
     fingerprint,
     read_snapshot,
     write_snapshot,
 )
 from watchkeeper.detectors.alarms.events import CLEARED, RAISED, AlarmEvent, alarm_id
 from watchkeeper.detectors.engine.pipeline import Pipeline
+from watchkeeper.streams.foreign.states import StateEncoder
 from watchkeeper.streams.simulate import simulate
 
 Load = Callable[[Path], str]

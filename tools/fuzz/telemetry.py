@@ -22,11 +22,11 @@ import msgspec
 import numpy as np
 
 from watchkeeper.config.schema import Config, FleetLimits, Frames
-from watchkeeper.daemon.state.snapshot import StateEncoder, decode_state
 from watchkeeper.detectors.engine.fence import Fence
 from watchkeeper.detectors.engine.pipeline import Pipeline
 from watchkeeper.detectors.incidents.incidents import Incidents
 from watchkeeper.streams.batch import F8, Batch, Columns
+from watchkeeper.streams.foreign.states import StateEncoder, decode_state
 from watchkeeper.streams.messages import FIELDS, T_MAX, Field, Kind
 from watchkeeper.streams.simulate import simulate
 from watchkeeper.streams.simulate.network import NetworkFault, network_batches, network_source

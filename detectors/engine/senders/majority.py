@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from watchkeeper.detectors.engine.senders.records import PROVEN, Rules, is_active
 from watchkeeper.detectors.engine.senders.strays import shift
-from watchkeeper.detectors.kernels.order import median, sort_by
+from watchkeeper.detectors.kernels.order import median, nth, sort_by
 from watchkeeper.streams.batch import F8, I8
 from watchkeeper.streams.kernels import njit
 
@@ -26,7 +26,6 @@ def review(senders: NDArray[Any], high: int, now: Any, rules: Rules) -> None:
     lag = np.empty(lead.size)
     interval = np.empty(lead.size)
     whose = np.empty(lead.size, np.int64)
-    rows = np.empty(lead.size, np.int64)
     step = 1 + high // REVIEWED
     n, active, proven, trailing = 0, 0, 0, 0
     for s in range(high):
@@ -36,7 +35,7 @@ def review(senders: NDArray[Any], high: int, now: Any, rules: Rules) -> None:
             proven += sender.n > PROVEN
             if s % step == 0 and n < lead.size:
                 lead[n], lag[n], interval[n] = sender.lead_s, sender.lag_s, sender.interval_s
-                whose[n], rows[n] = s, n
+                whose[n] = s
                 trailing += sender.last_lead_s < -rules.tolerance_s
                 n += 1
     now.active, now.proven = active, proven
@@ -44,9 +43,8 @@ def review(senders: NDArray[Any], high: int, now: Any, rules: Rules) -> None:
     now.wait_s = rules.lateness_s
     now.lead_s = now.every_s = 0.0
     if n > 0:
-        sort_by(interval[:n], rows[:n])
         now.every_s = median(interval[:n])
-        now.lead_s = _vote(lead[:n], whose[:n], rows[:n], senders, now)
+        now.lead_s = _vote(lead[:n], whose[:n], senders, now)
     every_s = now.every_s
     now.reach_s = rules.tolerance_s + (every_s if every_s > 0.0 else USUAL_S) + 2.0 * max(0.0, now.lead_s)
     # where reports are rare, the next one is far ahead
@@ -58,8 +56,7 @@ def review(senders: NDArray[Any], high: int, now: Any, rules: Rules) -> None:
     if n < 2:
         return
     # one sender alone is not waited for: the largest lag does not count, nor the largest tenth of many
-    sort_by(lag[:n], rows[:n])
-    behind = lag[min(n - 2, int(0.9 * n))]
+    behind = nth(lag[:n], min(n - 2, int(0.9 * n)))
     if behind > 0.5 * rules.lateness_s:
         now.wait_s = min(rules.max_jump_s, max(rules.lateness_s, behind + 0.5 * rules.lateness_s))
     ahead = 0
@@ -90,11 +87,8 @@ def _go_back(senders: NDArray[Any], high: int, now: Any, rules: Rules) -> None:
 
 
 @njit(cache=True)
-def _vote(lead: F8, whose: I8, order: I8, senders: NDArray[Any], now: Any) -> float:
-    """The median lead, one vote per gateway or vehicle of its own; of two voters the one known for longer decides.
-
-    `order` is working memory.
-    """
+def _vote(lead: F8, whose: I8, senders: NDArray[Any], now: Any) -> float:
+    """The median lead, one vote per gateway or vehicle of its own; of two voters the one known for longer decides."""
     n = lead.size
     size = np.zeros(n)
     voters = 0
@@ -112,18 +106,20 @@ def _vote(lead: F8, whose: I8, order: I8, senders: NDArray[Any], now: Any) -> fl
                     size[j] = count
             voters += 1
     now.gateways_vote = voters >= 3
-    if voters < 3:
-        # too few gateways to outvote one: every vehicle counts
-        for i in range(n):
-            size[i] = 1.0
     if n == 2:
         first = 0 if senders[whose[0]].since_n < senders[whose[1]].since_n else 1
         return float(lead[first])
-    total = 0.0
     ranked = np.empty(n)
     for i in range(n):
+        ranked[i] = lead[i]
+    if voters < 3 or voters == n:
+        # too few gateways to outvote one, or as many as vehicles: every vehicle counts
+        return nth(ranked, n // 2)
+    order = np.empty(n, np.int64)
+    total = 0.0
+    for i in range(n):
         total += 1.0 / size[i]
-        ranked[i], order[i] = lead[i], i
+        order[i] = i
     sort_by(ranked, order)
     half = 0.5 * total
     total = 0.0

@@ -156,9 +156,7 @@ class SenderTable:
         numbers = np.fromiter(map(self._number.get, names, repeat(-1)), np.int32, len(names))
         if (numbers < 0).any():
             # in order of arrival, so that numbers are the same for any chunking
-            used, first = np.unique(who, return_index=True)
-            used = used[np.argsort(first)]
-            for i in used[numbers[used] < 0].tolist():
+            for i in dict.fromkeys(who[numbers[who] < 0].tolist()):
                 # a name may be there twice
                 number = self._number.get(names[i])
                 numbers[i] = self._enter(names[i]) if number is None else number

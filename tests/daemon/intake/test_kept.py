@@ -286,10 +286,11 @@ def test_a_stop_while_the_log_is_read_leaves_everything_as_it_was(tmp_path: Path
 def test_a_write_that_takes_long_is_said_when_it_is_on_and_when_it_is_over(tmp_path: Path) -> None:
     async def work() -> None:
         one = Run(tmp_path)
-        await one.begin()
         keeper, stalls = one.memory.keeper, []
+        # before anything is written: a write that began on the machine's clock would have lasted since it was started
         keeper._now = lambda: one.now_s
         keeper.on_stall = lambda: stalls.append(one.now_s)
+        await one.begin()
         for expected in ([], [1010.0]):
             one.deliver(*fix("a", 100.0 + one.now_s))
             keeper._hurry()

@@ -26,10 +26,11 @@ from watchkeeper.daemon.outputs.journal import Journal
 from watchkeeper.daemon.outputs.webhook import WebhookSink
 from watchkeeper.daemon.state.folder import StateFolder
 from watchkeeper.daemon.state.recovery import SNAPSHOT, recover, settle
-from watchkeeper.daemon.state.snapshot import StateEncoder, fingerprint, write_snapshot
+from watchkeeper.daemon.state.snapshot import fingerprint, write_snapshot
 from watchkeeper.detectors.alarms.events import CLEARED, AlarmEvent
 from watchkeeper.detectors.engine.pipeline import Pipeline
 from watchkeeper.streams.batch import Batch, columns_of
+from watchkeeper.streams.foreign.states import StateEncoder
 from watchkeeper.streams.messages import FIELDS, Kind
 
 # drones of this test have no IMU, which is what `watch` would say

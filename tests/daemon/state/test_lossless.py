@@ -14,11 +14,12 @@ import numpy as np
 import pytest
 from golden.replays import CONFIG, GOLDEN
 
-from watchkeeper.daemon.state.snapshot import StateEncoder, fingerprint, read_snapshot, write_snapshot
+from watchkeeper.daemon.state.snapshot import fingerprint, read_snapshot, write_snapshot
 from watchkeeper.detectors.alarms.events import encode_event
 from watchkeeper.detectors.catalog import kinds
 from watchkeeper.detectors.engine.pipeline import Pipeline
 from watchkeeper.streams.batch import Batch, slice_batch
+from watchkeeper.streams.foreign.states import StateEncoder
 from watchkeeper.streams.simulate.scenarios import T0
 
 # time that jumps back ends an era, which has a replay of its own

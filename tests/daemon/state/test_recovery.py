@@ -12,10 +12,11 @@ from watchkeeper.config.schema import Config, Diagnosis, FleetLimits
 from watchkeeper.daemon.outputs.journal import Journal
 from watchkeeper.daemon.state.folder import StateFolder
 from watchkeeper.daemon.state.recovery import SNAPSHOT, recover, settle
-from watchkeeper.daemon.state.snapshot import StateEncoder, fingerprint, previous, write_snapshot
+from watchkeeper.daemon.state.snapshot import fingerprint, previous, write_snapshot
 from watchkeeper.detectors.alarms.events import AlarmEvent
 from watchkeeper.detectors.engine.pipeline import Pipeline
 from watchkeeper.streams.batch import Batch, columns_of
+from watchkeeper.streams.foreign.states import StateEncoder
 from watchkeeper.streams.messages import FIELDS, Kind
 
 CONFIG = Config(fleet=FleetLimits(max_vehicles=50), diagnosis=Diagnosis(enabled=False))

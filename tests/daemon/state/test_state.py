@@ -15,16 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from watchkeeper.config.schema import DEFAULT
-from watchkeeper.daemon.state.snapshot import (
-    ARRAY,
-    SnapshotError,
-    StateEncoder,
-    decode_state,
-    fingerprint,
-    previous,
-    read_snapshot,
-    write_snapshot,
-)
+from watchkeeper.daemon.state.snapshot import SnapshotError, fingerprint, previous, read_snapshot, write_snapshot
+from watchkeeper.streams.foreign.states import ARRAY, StateEncoder, decode_state
 
 ARRAYS = npst.arrays(
     st.sampled_from([np.float64, np.int64, np.int32, np.uint8, np.bool_]), npst.array_shapes(min_dims=0, min_side=0)

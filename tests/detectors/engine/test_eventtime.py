@@ -8,7 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from watchkeeper.config.schema import Time
-from watchkeeper.daemon.state.snapshot import StateEncoder, decode_state
 from watchkeeper.detectors.engine.eventtime import (
     ACCEPT,
     HELD,
@@ -20,6 +19,7 @@ from watchkeeper.detectors.engine.eventtime import (
     tick_of,
 )  # fmt: skip
 from watchkeeper.detectors.fleet.clocks import ClockNote
+from watchkeeper.streams.foreign.states import StateEncoder, decode_state
 from watchkeeper.streams.messages import Drop, Kind
 
 TIME = Time(tick_s=1.0, lateness_s=1.0, max_jump_s=30.0, jump_confirm_s=3.0)

@@ -10,7 +10,6 @@ import pytest
 from watchkeeper.config.detectors.debounce import Debounce
 from watchkeeper.config.schema import Config, FleetLimits
 from watchkeeper.config.section import Flag, Section
-from watchkeeper.daemon.state.snapshot import StateEncoder, decode_state
 from watchkeeper.detectors.alarms.events import AlarmEvent
 from watchkeeper.detectors.base import Evidence, Window, register, unregister
 from watchkeeper.detectors.declaration import AlarmKind, Declaration, Facts, simulated
@@ -19,6 +18,7 @@ from watchkeeper.detectors.engine.pipeline import Pipeline
 from watchkeeper.detectors.fleet.fleet import Fleet, Samples
 from watchkeeper.detectors.sentence import say
 from watchkeeper.streams.batch import I4, Batch, columns_of
+from watchkeeper.streams.foreign.states import StateEncoder, decode_state
 from watchkeeper.streams.messages import Kind
 
 CONFIG = Config(fleet=FleetLimits(max_vehicles=50))

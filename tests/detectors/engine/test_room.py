@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from watchkeeper.config.loader import load
-from watchkeeper.daemon.state.snapshot import StateEncoder, decode_state
 from watchkeeper.detectors.engine.pipeline import Pipeline
 from watchkeeper.detectors.engine.room import full
 from watchkeeper.streams.batch import Batch, columns_of
+from watchkeeper.streams.foreign.states import StateEncoder, decode_state
 from watchkeeper.streams.logs.chunks import join
 from watchkeeper.streams.messages import Drop, Kind
 

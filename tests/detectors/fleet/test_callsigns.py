@@ -8,11 +8,11 @@ from dataclasses import replace
 import pytest
 
 from watchkeeper.config.schema import DEFAULT, Config, FleetLimits
-from watchkeeper.daemon.state.snapshot import StateEncoder, decode_state
 from watchkeeper.detectors.alarms.events import AlarmEvent, encode_event
 from watchkeeper.detectors.engine.pipeline import Pipeline
 from watchkeeper.streams.batch import Batch
 from watchkeeper.streams.codec.decode import Decoder
+from watchkeeper.streams.foreign.states import StateEncoder, decode_state
 from watchkeeper.streams.logs.chunks import rechunk
 from watchkeeper.streams.simulate import simulate
 

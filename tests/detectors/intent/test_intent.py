@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 
 from watchkeeper.config.schema import DEFAULT, Config
-from watchkeeper.daemon.state.snapshot import StateEncoder, decode_state
 from watchkeeper.detectors.base import Evidence, Window
 from watchkeeper.detectors.engine.pipeline import Pipeline
 from watchkeeper.detectors.engine.warmup import warm_up
@@ -21,6 +20,7 @@ from watchkeeper.evaluation.conflicts.command import HallucinationDetector
 from watchkeeper.evaluation.conflicts.episode import Episode
 from watchkeeper.evaluation.conflicts.log import read_log
 from watchkeeper.streams.batch import Batch, slice_batch
+from watchkeeper.streams.foreign.states import StateEncoder, decode_state
 from watchkeeper.streams.logs.wklog import LogWriter
 from watchkeeper.streams.messages import Kind
 from watchkeeper.streams.simulate import simulate

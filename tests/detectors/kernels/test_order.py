@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from watchkeeper.detectors.kernels.order import median, sort_by
+from watchkeeper.detectors.kernels.order import ROUNDS, median, nth, sort_by
 
 ROOT = Path(__file__).parents[3]
 # Numba compiles these again with every kernel that calls them, which takes from half a second to more than one.
@@ -24,7 +24,26 @@ def test_the_order_is_that_of_a_stable_sort(values: np.ndarray) -> None:
     sort_by(keys, rows)
     assert rows.tolist() == np.argsort(values, kind="stable").tolist()
     assert keys.tolist() == np.sort(values).tolist()
-    assert median(keys) == np.median(values)
+
+
+@given(arrays(np.float64, st.integers(1, 200), elements=st.integers(-20, 20).map(float)), st.data())
+def test_the_key_at_a_place_is_that_of_a_sort(values: np.ndarray, data: st.DataObject) -> None:
+    k = data.draw(st.integers(0, values.size - 1))
+    keys = values.copy()
+    assert nth(keys, k) == np.sort(values)[k]
+    assert sorted(keys.tolist()) == np.sort(values).tolist()
+    assert keys[:k].max(initial=-np.inf) <= keys[k] <= keys[k:].min()
+    assert median(values.copy()) == np.median(values)
+
+
+def test_keys_whose_pivots_leave_two_less_each_time_are_sorted_in_the_end() -> None:
+    """The pattern that makes a median of three look at the two smallest keys again and again."""
+    n = 8 * ROUNDS
+    values = np.empty(n)
+    values[0 : n // 2 : 2] = np.arange(1, n // 2, 2)
+    values[1 : n // 2 : 2] = np.arange(n // 2 + 1, n, 2)
+    values[n // 2 :] = np.arange(2, n + 2, 2)
+    assert [nth(values.copy(), k) for k in range(n)] == np.sort(values).tolist()
 
 
 @given(arrays(np.float64, st.integers(1, 50), elements=st.floats(allow_nan=False)))

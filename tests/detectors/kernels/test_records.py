@@ -8,9 +8,9 @@ from typing import Annotated
 import numpy as np
 import pytest
 
-from watchkeeper.daemon.state.snapshot import StateEncoder, decode_state
 from watchkeeper.detectors.kernels.records import blank, layout, take_over
 from watchkeeper.streams.batch import F8
+from watchkeeper.streams.foreign.states import StateEncoder, decode_state
 from watchkeeper.streams.kernels import njit
 
 

@@ -1,0 +1,72 @@
+"""All stages in one process, with the face of a Pipeline: Front, n operators of vehicles, one of the fleet, Merge.
+
+For tests, for engines of others, and to try a number of shards; it is no faster than one Pipeline. `through_bytes`
+sends every turn through wire.py, as it goes between processes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from watchkeeper.config.schema import Config
+from watchkeeper.detectors.alarms.events import AlarmEvent
+from watchkeeper.detectors.engine.part import FLEET, of_vehicles
+from watchkeeper.engines.front import Front
+from watchkeeper.engines.merge import Merge
+from watchkeeper.engines.operator import Operator
+from watchkeeper.engines.steps import Clock, Turn
+from watchkeeper.engines.wire import pack_clocks, pack_steps, unpack_answers, unpack_clocks
+from watchkeeper.streams.batch import Batch
+
+
+class Dump(msgspec.Struct):
+    """The state of all stages: operators of vehicles first, the fleet's last."""
+
+    front: bytes
+    operators: list[bytes]
+    merge: bytes
+
+
+class Sharded:
+    """See the module's docstring."""
+
+    def __init__(self, config: Config, shards: int, *, through_bytes: bool = False) -> None:
+        self.front, self.merge = Front(config, shards), Merge(config)
+        self.operators = [*(Operator(config, of_vehicles(i, shards)) for i in range(shards)), Operator(config, FLEET)]
+        self._through_bytes = through_bytes
+
+    def feed(self, batch: Batch) -> list[AlarmEvent]:
+        """See Pipeline."""
+        return self._run(self.front.feed(batch))
+
+    def reach(self, t: float) -> list[AlarmEvent]:
+        """See Pipeline."""
+        return self._run(self.front.reach(t))
+
+    def advance(self, t: float) -> list[AlarmEvent]:
+        """See Pipeline."""
+        return self._run(self.front.advance(t))
+
+    def finish(self) -> list[AlarmEvent]:
+        """See Pipeline."""
+        return self._run(self.front.finish())
+
+    def _run(self, turn: Turn) -> list[AlarmEvent]:
+        if self._through_bytes:
+            asks = [pack_steps([step[i] for step in turn.steps]) for i in range(len(self.operators))]
+            answers = [unpack_answers(operator.answer(ask)) for operator, ask in zip(self.operators, asks, strict=True)]
+            clocks: Sequence[Clock] = unpack_clocks(pack_clocks(turn.clocks))
+        else:
+            answers = [[o.do(step[i]) for step in turn.steps] for i, o in enumerate(self.operators)]
+            clocks = turn.clocks
+        events = self.merge.take(clocks, list(zip(*answers, strict=True)))
+        if events:
+            self.front.roster.spared = self.merge.alarmed
+        return events
+
+    def dump(self) -> bytes:
+        """The state of all stages."""
+        states = Dump(self.front.dump(), [operator.dump() for operator in self.operators], self.merge.dump())
+        return msgspec.msgpack.encode(states)

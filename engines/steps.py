@@ -1,0 +1,73 @@
+"""What the stages tell each other in one turn: steps for operators, answers for Merge. wire.py makes bytes of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from watchkeeper.detectors.alarms.events import AlarmEvent
+from watchkeeper.detectors.fleet.clocks import ClockNote
+from watchkeeper.streams.batch import CheckedBatch
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """Where time is, the same for every operator and for Merge. The parts of a step happen in this order.
+
+    `away`: from when to when nobody listened; `notes`: about senders' clocks, and `gateways`, the names of the numbers
+    in them; `first`: the first tick of all, once it is known; `tick`: run every tick up to this one, `provisional`: but
+    time may come back; `forget`: vehicles that have to make room; `end_t`: time went back for good after this.
+    """
+
+    away: tuple[float, float] | None = None
+    notes: tuple[ClockNote, ...] = ()
+    gateways: tuple[str, ...] = ()
+    first: int | None = None
+    tick: int | None = None
+    provisional: bool = False
+    forget: tuple[str, ...] = ()
+    end_t: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step for one operator: samples, and where time is after them. `moved`: their times were corrected."""
+
+    samples: CheckedBatch | None
+    moved: bool
+    clock: Clock
+
+
+@dataclass(slots=True)
+class Told:
+    """What an operator has to say of one tick: events, what incidents may have to look at, and who came and went.
+
+    `seen` is as seen.py makes it; `called` are new callsigns, `gone` vehicles that were forgotten.
+    """
+
+    tick: int
+    events: list[AlarmEvent]
+    seen: dict[str, Any] | None = None
+    called: dict[str, str] = field(default_factory=dict)
+    gone: list[str] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Answer:
+    """What an operator has to say of one step, tick by tick; `ended` are the alarms that ended with an era."""
+
+    ticks: list[Told] = field(default_factory=list)
+    ended: list[AlarmEvent] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One call of Front: for each step what each operator gets, vehicles first, the fleet's last."""
+
+    number: int
+    steps: list[list[Step]]
+
+    @property
+    def clocks(self) -> list[Clock]:
+        """What Merge gets."""
+        return [step[0].clock for step in self.steps]
