@@ -2,6 +2,7 @@
 // For the type checker only; the page never loads this file.
 
 type App = import('../../daemon/live/page/main.js').App;
+type AreaTool = import('../../daemon/live/page/area.js').AreaTool;
 type BaseMap = import('../../daemon/live/page/basemap.js').BaseMap;
 type Alarm = import('../../daemon/live/page/alarms.js').Alarm;
 type Fleet = import('../../daemon/live/page/fleet.js').Fleet;
@@ -163,6 +164,7 @@ interface AlarmFound {
 interface AlarmPage {
   alarms: AlarmFound[];
   total: number;
+  symptoms: number;
   next: string | null;
 }
 
@@ -212,6 +214,26 @@ interface Area {
   lat: number;
   lon: number;
   radius_km: number;
+}
+
+/** A circle as the API has it. */
+interface Circle {
+  lat: number;
+  lon: number;
+  radius_m: number;
+}
+
+interface Shelf {
+  id: string;
+  t_wall: number;
+  t_expires_wall: number;
+  by: string;
+  reason: string;
+  alarm: string | null;
+  vehicle: string | null;
+  pair: string[] | null;
+  kind: string | null;
+  area: Circle | null;
 }
 
 // -- messages: daemon/live/view.py, vehicle.py, network.py, roster.py -------------------------------------------
@@ -345,6 +367,14 @@ type Message = AlarmsMessage | { type: 'news'; news: News[] } | RosterMessage | 
 /** Elements of index.html that are more than an HTMLElement, by id. */
 interface Elements {
   air: HTMLCanvasElement;
+  'area-dialog': HTMLDialogElement;
+  'area-form': HTMLFormElement;
+  'area-kind': HTMLSelectElement;
+  'area-lat': HTMLInputElement;
+  'area-lon': HTMLInputElement;
+  'area-minutes': HTMLSelectElement;
+  'area-radius': HTMLInputElement;
+  'area-reason': HTMLInputElement;
   banner: HTMLDetailsElement;
   csv: HTMLAnchorElement;
   events: HTMLCanvasElement;

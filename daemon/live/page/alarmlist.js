@@ -208,7 +208,7 @@ export class AlarmList {
       item.about.hidden = !chosen;
       item.fold.hidden = !explains;
       item.fold.setAttribute('aria-expanded', String(this.unfolded.has(alarm.id)));
-      setText(item.fold, `${this.unfolded.has(alarm.id) ? 'hide' : 'show'} ${explains} ${explains === 1 ? 'alarm' : 'alarms'}`);
+      setText(item.fold, `${this.unfolded.has(alarm.id) ? 'hide' : 'show'} ${explains} ${explains === 1 ? 'symptom' : 'symptoms'}`);
     }
     // of the moment before now that the slider shows nothing can be accepted
     item.accept.hidden = this.app.shownTime() !== undefined || !this.app.alarms.acceptable(event);
@@ -242,7 +242,7 @@ export class AlarmList {
     const of = `${told.event.t}|${told.event.state}|${told.ack?.t}|${told.shelved}|${hidden}`;
     if (item.of === of) return;
     item.of = of;
-    item.about.querySelector('.acts > :last-child')?.replaceWith(shelf(told, () => this.app.past.again()));
+    item.about.querySelector('.acts > :last-child')?.replaceWith(shelf(told, this.app));
     item.told.replaceChildren(...about(told, hidden, (t) => this.app.timeline.show(t, { push: true })));
   }
 }

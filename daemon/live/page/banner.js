@@ -13,14 +13,17 @@ export class Banner {
     by('banner').ontoggle = () => by('banner').open && this.more();
   }
 
-  /** @type {(picture: Picture, recorded: boolean) => void} */
-  take({ figures, state, warnings, unwatched }, recorded) {
+  /**
+   * `others`: what the page itself cannot do.
+   * @type {(picture: Picture, recorded: boolean, others: string[]) => void}
+   */
+  take({ figures, state, warnings, unwatched }, recorded, others) {
     const now = performance.now();
     this.counts.push({ at: now, dropped: figures.dropped });
     while (now - this.counts[0].at > 1000 * REFUSED_S) this.counts.shift();
     const refused = figures.dropped - this.counts[0].dropped;
     // that a log has ended is no trouble
-    const lines = [...(recorded ? [] : state), ...warnings];
+    const lines = [...(recorded ? [] : state), ...warnings, ...others];
     if (refused > 0) lines.unshift(`${refused.toLocaleString('en')} ${refused === 1 ? 'message was' : 'messages were'} refused in the last minute: see the log of the daemon`);
     if (unwatched) lines.unshift(`${unwatched.toLocaleString('en')} ${unwatched === 1 ? 'vehicle is' : 'vehicles are'} not watched as they should be`);
     by('banner').hidden = !lines.length;

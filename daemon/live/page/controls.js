@@ -13,7 +13,7 @@ const FOUND = 30;
  */
 export function controls(app) {
   const { map } = app;
-  gestures(by('air'), map, {
+  gestures(by('air'), map, app.area, {
     onPick: (x, y) => app.select(map.pick(x, y) || null, { open: true }),
     onTake: () => app.follow(false),
   });

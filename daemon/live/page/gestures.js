@@ -1,14 +1,15 @@
-// Mouse, touch and keys on the map: pan, zoom, pinch, pick.
+// Mouse, touch and keys on the map: pan, zoom, pinch, pick, and drag a circle.
 
 const TAP_PX = 6;
 const PAN_PX = 80;
 const ZOOM = 1.35;
 
 /**
- * `onPick(px, py)` for a tap or click that is no drag; `onTake()` when the user takes the map into their own hands.
- * @type {(canvas: HTMLCanvasElement, map: MapView, on: { onPick: (x: number, y: number) => void, onTake: () => void }) => void}
+ * `onPick(px, py)` for a tap or click that is no drag; `onTake()` when the user takes the map into their own hands. While
+ * `area` is on, one finger drags a circle.
+ * @type {(canvas: HTMLCanvasElement, map: MapView, area: AreaTool, on: { onPick: (x: number, y: number) => void, onTake: () => void }) => void}
  */
-export function gestures(canvas, map, { onPick, onTake }) {
+export function gestures(canvas, map, area, { onPick, onTake }) {
   const onMove = () => {
     map.taken();
     onTake();
@@ -16,6 +17,8 @@ export function gestures(canvas, map, { onPick, onTake }) {
   /** @type {Map<number, Point>} */
   const fingers = new Map();
   let travelled = 0;
+  /** @type {Point} */
+  let began = [0, 0];
 
   /** @type {(event: MouseEvent) => Point} */
   const here = (event) => {
@@ -26,7 +29,7 @@ export function gestures(canvas, map, { onPick, onTake }) {
   canvas.addEventListener('pointerdown', (event) => {
     canvas.setPointerCapture(event.pointerId);
     fingers.set(event.pointerId, here(event));
-    if (fingers.size === 1) travelled = 0;
+    if (fingers.size === 1) [travelled, began] = [0, here(event)];
   });
 
   canvas.addEventListener('pointermove', (event) => {
@@ -34,7 +37,9 @@ export function gestures(canvas, map, { onPick, onTake }) {
     if (!before) return;
     const now = here(event);
     const others = [...fingers].filter(([id]) => id !== event.pointerId).map(([, at]) => at);
-    if (others.length) {
+    if (!others.length && area.on) {
+      area.drag(began, now, false);
+    } else if (others.length) {
       const [other] = others;
       /** @type {(p: Point) => number} */
       const apart = (p) => Math.hypot(p[0] - other[0], p[1] - other[1]);
@@ -56,7 +61,8 @@ export function gestures(canvas, map, { onPick, onTake }) {
   const lift = (event) => {
     const at = fingers.get(event.pointerId);
     fingers.delete(event.pointerId);
-    if (at && event.type === 'pointerup' && travelled <= TAP_PX) onPick(...at);
+    if (at && area.on && !fingers.size) area.drag(began, at, true);
+    else if (at && event.type === 'pointerup' && travelled <= TAP_PX) onPick(...at);
   };
   canvas.addEventListener('pointerup', lift);
   canvas.addEventListener('pointercancel', lift);

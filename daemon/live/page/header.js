@@ -51,10 +51,11 @@ export class Header {
   alarms(rows) {
     const count = { warning: 0, caution: 0, advisory: 0 };
     let open = 0;
-    const explained = symptoms(rows);
-    for (const { severity, state, alarm } of rows) {
+    const active = rows.filter(({ state }) => state !== 'cleared');
+    const explained = symptoms(active);
+    for (const { severity, alarm } of active) {
       // an incident counts for what it explains
-      if (state === 'cleared' || alarm.shelved || explained.has(alarm.id)) continue;
+      if (alarm.shelved || explained.has(alarm.id)) continue;
       count[severity]++;
       if (!alarm.ack) open++;
     }

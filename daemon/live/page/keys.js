@@ -23,6 +23,7 @@ export function keyboard(app) {
     [['f'], 'fit the fleet', () => { app.follow(false); map.fit(); }],
     [['c'], 'follow the vehicle', () => app.follow(!app.following)],
     [['l'], 'Earth or local frame', () => app.otherWorld()],
+    [['x'], 'shelve an area', () => app.area.ask(app.area.middle(), '')],
     [['+', '='], 'zoom in', () => zoomBy(map, 1)],
     [['-'], 'zoom out', () => zoomBy(map, -1)],
     [[' '], 'pause, go on', () => timeline.toggle()],
@@ -38,14 +39,14 @@ export function keyboard(app) {
     [['4'], 'network', () => app.showPane('network')],
     [['w'], 'watch list: the vehicle on or off', () => app.toggleWatch()],
     [['t'], 'dark or light', toggleTheme],
-    [['Escape'], 'choose nothing', () => app.choose(null) || app.select(null)],
+    [['Escape'], 'choose nothing', () => (app.area.on ? app.area.draw(false) : app.choose(null) || app.select(null))],
     [['?'], 'this help', () => help(true)],
   ];
   /** @type {Map<string, () => void>} */
   const what = new Map();
   for (const [keys, , act] of table) for (const key of keys) what.set(key, act);
   document.addEventListener('keydown', (event) => {
-    if (event.ctrlKey || event.metaKey || event.altKey || by('help').open) return;
+    if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector('dialog[open]')) return;
     const target = /** @type {HTMLElement} */ (event.target);
     const typing = target.matches('input:not([type=range]), select, textarea');
     if (typing && event.key !== 'Escape') return;

@@ -15,3 +15,6 @@ export async function learnKinds() {
 
 /** @type {(name: string) => KindInfo | undefined} */
 export const kindOf = (name) => known.get(name);
+
+/** The names of all kinds, in order. */
+export const kindNames = () => [...known.keys()].sort();

@@ -2,6 +2,7 @@
 
 import { Address } from './address.js';
 import { AlarmList } from './alarmlist.js';
+import { AreaTool } from './area.js';
 import { Alarms, marksOf } from './alarms.js';
 import { StreamClock } from './clock.js';
 import { Banner } from './banner.js';
@@ -20,6 +21,7 @@ import { Playback } from './playback.js';
 import { Prefs } from './prefs.js';
 import { pairRanks } from './scene.js';
 import { Search } from './search.js';
+import { Shelves } from './shelves.js';
 import { FleetTable } from './table.js';
 import { Timeline } from './timeline.js';
 import { clock } from './units.js';
@@ -68,6 +70,8 @@ export class App {
     this.vehicle = new VehiclePane(this);
     this.network = new NetworkPane(this);
     this.prefs = new Prefs(this);
+    this.shelves = new Shelves(this);
+    this.area = new AreaTool(this);
     this.map = new MapView(by('ground'), by('air'), this);
     controls(this);
     keyboard(this);
@@ -92,7 +96,7 @@ export class App {
     this.fleet.pace = Math.max(1, this.clock.rate);
     this.history.add(buffer, picture);
     this.header.take(picture, this.recorded);
-    this.banner.take(picture, this.recorded);
+    this.banner.take(picture, this.recorded, this.prefs.troubles());
     if (this.timeline.paused === null) this.shown(picture);
     this.timeline.render();
     const waiting = picture.rows ? '' : picture.state[0] ?? 'No vehicle has sent a position yet.';
@@ -105,6 +109,8 @@ export class App {
     switch (message.type) {
       case 'alarms':
         this.alarms.reset(message);
+        // these come again whenever a shelf was put up or taken down
+        void this.shelves.refresh();
         if (message.recorded && !this.recorded) void this.playback.look();
         this.recorded = message.recorded;
         setText(by('version'), `Watchkeeper ${message.version}`);
@@ -321,7 +327,7 @@ export class App {
   showWorld(world) {
     if (this.map.world === world) return;
     this.map.switchTo(world);
-    by('legend').hidden = by('credit').hidden = world !== EARTH;
+    by('legend').hidden = by('credit').hidden = by('area').hidden = world !== EARTH;
     for (const button of worldButtons()) button.setAttribute('aria-pressed', String(worldOf(button) === world));
   }
 

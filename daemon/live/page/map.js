@@ -196,6 +196,7 @@ export class MapView {
         const pen = penOf(this.ground);
         pen.setTransform(this.ratio, 0, 0, this.ratio, 0, 0);
         drawGround(pen, view, this.world, this.base, trailOf(this.app), areasOf(this.app.rows()));
+        this.app.shelves.draw(pen, view, this.world);
         if (this.app.prefs.kept.range) this.range.draw(pen, view, this.world);
         this.ground.style.transform = '';
         this.groundStale = false;
@@ -219,6 +220,7 @@ export class MapView {
     pen.setTransform(this.ratio, 0, 0, this.ratio, 0, 0);
     pen.imageSmoothingEnabled = false;
     pen.clearRect(0, 0, view.width, view.height);
+    app.area.paint(pen, view, this.world);
     if (!fleet.picture) return;
     const selected = fleet.rowOfId(app.selected);
     this.place(t);

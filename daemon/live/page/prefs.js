@@ -8,8 +8,10 @@ const KEY = 'watchkeeper-prefs';
 /** @type {Record<Severity, number[]>} */
 const TONES = { warning: [880, 660, 880], caution: [660, 660], advisory: [440] };
 const TONE_S = 0.16;
-// More alarms at once than this are one sound.
+// Alarms that follow each other faster than this are one sound, unless one is more severe.
 const QUIET_MS = 1500;
+/** @type {Severity[]} */
+const ORDER = ['advisory', 'caution', 'warning'];
 
 export class Prefs {
   /** @param {App} app */
@@ -20,11 +22,12 @@ export class Prefs {
     /** @type {AudioContext | null} */
     this.audio = null;
     this.sounded = -QUIET_MS;
+    this.loudest = 0;
     const { units, sound, notify, range } = { units: by('units'), sound: by('sound'), notify: by('notify'), range: by('range') };
     units.value = this.kept.units;
     sound.checked = this.kept.sound;
     range.checked = this.kept.range;
-    notify.checked = this.kept.notify && 'Notification' in window && Notification.permission === 'granted';
+    notify.checked = this.kept.notify && this.allowed;
     units.onchange = () => this.change({ units: units.value });
     range.onchange = () => this.change({ range: range.checked });
     sound.onchange = () => {
@@ -36,6 +39,24 @@ export class Prefs {
       this.change({ notify: notify.checked });
     };
     setUnits(this.kept.units);
+    if (this.kept.sound) this.audio = new AudioContext();
+    // browsers let a page sound only after somebody has touched it
+    for (const touch of /** @type {const} */ (['pointerdown', 'keydown'])) document.addEventListener(touch, () => void this.audio?.resume());
+  }
+
+  /**
+   * What was asked for and cannot be done now, in words.
+   * @type {() => string[]}
+   */
+  troubles() {
+    const found = [];
+    if (this.kept.sound && this.audio?.state !== 'running') found.push('Alarms make no sound yet: the browser waits for a click or a key on this page');
+    if (this.kept.notify && !this.allowed) found.push('Alarms are not shown as notifications: the browser does not allow them to this page');
+    return found;
+  }
+
+  get allowed() {
+    return 'Notification' in window && Notification.permission === 'granted';
   }
 
   /** @type {(some: Partial<Prefs['kept']>) => void} */
@@ -54,7 +75,7 @@ export class Prefs {
   raised({ event, say, id, shelved }) {
     if (shelved) return;
     if (this.kept.sound) this.play(event.severity);
-    if (!this.kept.notify || !document.hidden || !('Notification' in window) || Notification.permission !== 'granted') return;
+    if (!this.kept.notify || !document.hidden || !this.allowed) return;
     const shown = new Notification(`${event.severity}: ${event.kind.replaceAll('_', ' ')}`, { body: say, tag: id });
     shown.onclick = () => {
       window.focus();
@@ -65,8 +86,10 @@ export class Prefs {
   /** @type {(severity: Severity) => void} */
   play(severity) {
     const now = performance.now();
-    if (now - this.sounded < QUIET_MS) return;
+    const rank = ORDER.indexOf(severity);
+    if (now - this.sounded < QUIET_MS && rank <= this.loudest) return;
     this.sounded = now;
+    this.loudest = rank;
     const audio = this.audio ??= new AudioContext();
     TONES[severity].forEach((hz, i) => {
       const [tone, volume] = [audio.createOscillator(), audio.createGain()];

@@ -16,7 +16,7 @@ export class Search {
     this.app = app;
     /** @type {Alarm[]} */
     this.found = [];
-    this.total = 0;
+    this.total = this.symptoms = 0;
     /** @type {string | null} */
     this.next = null;
     this.problem = '';
@@ -91,7 +91,7 @@ export class Search {
       const page = await ask('/alarms', { ...this.params(), limit: PAGE, cursor });
       if (mine !== this.asked) return;
       this.found = [...(cursor ? this.found : []), ...page.alarms.map(alarmOf)];
-      [this.total, this.next, this.problem] = [page.total, page.next, ''];
+      [this.total, this.symptoms, this.next, this.problem] = [page.total, page.symptoms, page.next, ''];
     } catch (error) {
       if (mine !== this.asked) return;
       [this.found, this.total, this.next, this.problem] = [[], 0, null, whyNot(error)];
@@ -123,7 +123,8 @@ export class Search {
     if (this.problem) return this.problem;
     if (this.loading && !rows) return 'Searching …';
     if (!this.total) return 'Nothing in the history fits.';
-    return rows < this.total ? `${rows} of ${this.total.toLocaleString('en')}` : `${this.total.toLocaleString('en')} found`;
+    const symptoms = this.symptoms ? `, ${this.symptoms.toLocaleString('en')} of them symptoms` : '';
+    return `${rows < this.total ? `${rows} of ${this.total.toLocaleString('en')}` : `${this.total.toLocaleString('en')} found`}${symptoms}`;
   }
 
   /** @type {(rows: number) => void} */

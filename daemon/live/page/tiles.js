@@ -18,9 +18,13 @@ export class Tiles {
     this.images = new Map();
   }
 
-  /** @type {(pen: Pen, view: View) => boolean} */
+  /**
+   * Whether any tile was there to be drawn: a server that gives none leaves the built-in map.
+   * @type {(pen: Pen, view: View) => boolean}
+   */
   draw(pen, view) {
     if (!this.address) return false;
+    let drawn = false;
     const zoom = Math.max(0, Math.min(ZOOM_MAX, Math.round(Math.log2(view.scale * WORLD_M / TILE_PX))));
     const n = 2 ** zoom;
     const size = WORLD_M / n;
@@ -34,9 +38,10 @@ export class Tiles {
         if (!image.complete || !image.naturalWidth) continue;
         const [x, y] = [view.width / 2 + (tx * size - WORLD_M / 2 - view.x) * view.scale, view.py(WORLD_M / 2 - ty * size)];
         pen.drawImage(image, x, y, size * view.scale + 0.5, size * view.scale + 0.5);
+        drawn = true;
       }
     }
-    return true;
+    return drawn;
   }
 
   /** @type {(z: number, x: number, y: number) => HTMLImageElement} */

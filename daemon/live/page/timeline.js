@@ -231,8 +231,9 @@ export class Timeline {
       tick(t, SEVERITIES.findLastIndex((name) => by_severity[name]));
     }
     // those that came since the history was asked
-    for (const { event } of this.app.alarms.all.values()) {
-      if (event.kind !== 'incident' && event.t_raised > (this.known?.t1 ?? -Infinity)) tick(event.t_raised, SEVERITIES.indexOf(event.severity));
+    const { all } = this.app.alarms;
+    for (const { event } of all.values()) {
+      if (!all.has(event.incident ?? '') && event.t_raised > (this.known?.t1 ?? -Infinity)) tick(event.t_raised, SEVERITIES.indexOf(event.severity));
     }
   }
 }

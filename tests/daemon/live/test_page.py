@@ -4,37 +4,19 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import threading
 import time
-from collections.abc import Callable, Iterator
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from waiting import PATIENCE_S
+from live_screen import DESKTOP, PHONE, Screen
 
 from watchkeeper.config.schema import DEFAULT
 from watchkeeper.streams.codec.encode import encode_batch
 from watchkeeper.streams.simulate import simulate
 
-CONFIG = """
-[broker]
-url = "{url}"
-client_id = "{name}"
-[time]
-lateness_s = 0
-idle_timeout_s = 3600
-[http]
-port = 0
-[fleet]
-max_vehicles = 3000
-[sinks]
-state_dir = "{state_dir}"
-terminal = false
-"""
 # Every state that the link's mark shows, in order; some last only half a second.
 LINK_STATES = """() => {
   const link = document.getElementById('link');
@@ -42,7 +24,6 @@ LINK_STATES = """() => {
   new MutationObserver(() => window.linkStates.push(link.dataset.state))
     .observe(link, {attributes: true, attributeFilter: ['data-state']});
 }"""
-DESKTOP, PHONE = {"width": 1440, "height": 900}, {"width": 390, "height": 844}
 # When each alarm's row appeared, by the browser's clock, which is this machine's.
 STOPWATCH = """() => {
   window.appeared = {};
@@ -50,38 +31,6 @@ STOPWATCH = """() => {
     for (const row of document.querySelectorAll('.alarm')) window.appeared[row.dataset.id] ??= Date.now() / 1000;
   }).observe(document.getElementById('alarms'), {childList: true});
 }"""
-
-
-class Screen:
-    """A page, with everything that it complained about."""
-
-    def __init__(self, browser: Any, url: str, theme: str, size: dict[str, int], motion: str) -> None:
-        self.context = browser.new_context(viewport=size, color_scheme=theme, reduced_motion=motion)
-        self.page = self.context.new_page()
-        self.complaints: list[str] = []
-        self.page.on("console", lambda m: self.complaints.append(m.text) if m.type in ("error", "warning") else None)
-        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
-        self.page.on(
-            "request", lambda r: self.complaints.append(r.url) if not r.url.startswith((url, "about:")) else None
-        )
-        self.page.goto(url)
-
-    def see(self, expression: str, what: Callable[[Any], bool] = bool) -> Any:
-        """The first value of this expression that is as wanted; the page's policy forbids Playwright's own waiting."""
-        end = time.monotonic() + PATIENCE_S
-        while not what(found := self.page.evaluate(expression)):
-            assert time.monotonic() < end, f"{expression}: {found!r}"
-            time.sleep(0.02)
-        return found
-
-    def row(self, kind: str) -> Any:
-        return self.page.locator(".alarm", has=self.page.locator(".kind", has_text=kind)).first
-
-    def classes(self, kind: str) -> str:
-        return f"document.querySelector('.alarm:has(.kind)[data-id=\"{self.id_of(kind)}\"]').className"
-
-    def id_of(self, kind: str) -> str:
-        return str(self.row(kind).get_attribute("data-id"))
 
 
 KEEP_MOVING = """() => {
@@ -92,34 +41,6 @@ KEEP_MOVING = """() => {
   };
   step();
 }"""
-
-
-@pytest.fixture
-def watch(request: pytest.FixtureRequest, daemon: Any, broker: Any, wait_for: Any, tmp_path: Path) -> str:
-    """The address of a daemon that is connected; a parameter is more configuration."""
-    config = tmp_path / "wk.toml"
-    more = getattr(request, "param", "")
-    config.write_text(CONFIG.format(url=broker.url, name=tmp_path.name, state_dir=tmp_path / "state") + more)
-    process = daemon(config)
-    wait_for(lambda: "connected to the broker" in process.log)
-    found = re.search(r"url=(http://\S+)", process.log)
-    assert found is not None
-    return found[1]
-
-
-@pytest.fixture
-def screen(browser: Any, watch: str) -> Iterator[Callable[..., Screen]]:
-    opened: list[Screen] = []
-
-    def start(theme: str = "dark", size: dict[str, int] = DESKTOP, motion: str = "reduce") -> Screen:
-        opened.append(Screen(browser, watch, theme, size, motion))
-        opened[-1].see("Boolean(window.watchkeeper?.newest)")
-        return opened[-1]
-
-    yield start
-    for each in opened:
-        each.context.close()
-        assert each.complaints == []
 
 
 def test_a_conflict_appears_within_a_second_is_acknowledged_and_clears(
@@ -313,8 +234,10 @@ def check_with_axe(page: Screen) -> None:
             page.see("watchkeeper.network.data !== null")
         found = Axe().run(page.page).response["violations"]
         assert [(v["id"], [n["html"][:120] for n in v["nodes"]]) for v in found] == [], pane
-    page.page.keyboard.press("?")
-    assert Axe().run(page.page).response["violations"] == []
+    for key in ("?", "x"):
+        page.page.keyboard.press(key)
+        assert Axe().run(page.page).response["violations"] == [], key
+        page.page.keyboard.press("Escape")
 
 
 def crowd(listener: Any, seconds: float, *, pace: bool) -> None:
