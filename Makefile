@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 ARGS ?=
 
-.PHONY: demo test chaos mutants check check-page coverage bench bench-check data proofs fuzz reproduce docs dashboards lock notebook clean
+.PHONY: demo test chaos mutants check check-page coverage bench bench-check data proofs fuzz reproduce docs dashboards lock notebook pictures clean
 
 demo: $(VENV)/runs ## broker, simulator, daemon and live alarms: make demo ARGS="--seconds 60"
 	$(BIN)/watchkeeper demo $(ARGS)
@@ -91,6 +91,12 @@ docs: $(VENV)/ready ## the reference pages that are generated from the code
 
 notebook: $(VENV)/ready ## examples/python.ipynb, made from examples/python.py and run
 	$(BIN)/python examples/notebook.py
+
+# Those of plots are made by the evaluations that docs/evaluation names next to them.
+pictures: $(VENV)/ready ## docs/images of the live page, reports and episodes, from the code as it is; needs chromium and recordings
+	PYTHONPATH=tests $(BIN)/python tests/daemon/live/screenshots.py
+	PYTHONPATH=tests $(BIN)/python tests/daemon/report/screenshots.py
+	PYTHONPATH=tests $(BIN)/python tests/evaluation/conflicts/screenshots.py
 
 lock: $(VENV)/ready ## deploy/requirements.lock: what the image installs, by version and hash
 	$(BIN)/python -m tools.lock

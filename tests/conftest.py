@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import io
 import logging
+import resource
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -24,6 +26,8 @@ from watchkeeper.streams.messages import Kind
 from where import SHARED
 
 SHARED_DATA = SHARED / "data"
+# What earlier tests have left is given back each time the process has grown by so much.
+ROOM_BYTES = 5e8
 
 
 # No example is too slow: the first one compiles a kernel, whichever test comes first, and others share the machine.
@@ -45,6 +49,25 @@ def _plain_logging() -> Iterator[None]:
     plain()
     yield
     plain()
+
+
+@pytest.fixture(autouse=True)
+def _room(resident: list[int]) -> Iterator[None]:
+    """Pipelines are large and refer to themselves: without this those of earlier tests fill the machine's memory."""
+    yield
+    if resident_bytes() - resident[-1] > ROOM_BYTES:
+        gc.collect()
+        resident.append(resident_bytes())
+
+
+@pytest.fixture(scope="session")
+def resident() -> list[int]:
+    """The size of the process in bytes: at first, and after each time that memory was given back."""
+    return [resident_bytes()]
+
+
+def resident_bytes() -> int:
+    return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
 
 
 @pytest.fixture(scope="session", autouse=True)
