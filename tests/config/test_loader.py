@@ -61,10 +61,14 @@ def test_profile_sets_the_counts(
 
 
 @pytest.mark.parametrize("profile", SETTINGS["profile"].choices)
-def test_profile_sets_nothing_but_counts(profile: str) -> None:
+def test_profile_sets_nothing_but_counts_and_times(profile: str) -> None:
     config = load(None, env={}, overrides={"profile": profile})
     changed = {key for key, s in SETTINGS.items() if _value(config, key) != s.default}
-    assert changed - {"profile"} <= {key for key in SETTINGS if key.endswith((".debounce.n", ".debounce.m"))}
+    assert changed - {"profile"} <= {
+        key
+        for key in SETTINGS
+        if key.endswith(tuple(f".debounce.{one}" for one in ("n", "m", "least_s", "most_s", "strong")))
+    }
 
 
 @pytest.mark.parametrize("profile", SETTINGS["profile"].choices)

@@ -27,11 +27,11 @@ import numpy as np
 from watchkeeper.config.detectors import Detectors
 from watchkeeper.config.detectors.conflict import Conflict
 from watchkeeper.config.schema import Config, FleetLimits
-from watchkeeper.daemon.state.snapshot import StateEncoder, decode_state
 from watchkeeper.detectors.alarms.events import encode_event
 from watchkeeper.detectors.base import Evidence, Window
 from watchkeeper.detectors.engine.pipeline import Pipeline
 from watchkeeper.streams.batch import Batch
+from watchkeeper.streams.foreign.states import StateEncoder, decode_state
 from watchkeeper.streams.messages import COLUMN, Kind
 from watchkeeper.streams.simulate import simulate
 from watchkeeper.streams.simulate.network import NetworkFault, network_batches, network_source

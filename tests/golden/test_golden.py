@@ -13,6 +13,7 @@ import msgspec
 import pytest
 from golden.replays import GOLDEN, HERE, outputs, restarting
 
+from watchkeeper.config.schema import DEFAULT
 from watchkeeper.detectors.catalog import detector_kinds, kinds
 
 KINDS = set(kinds())
@@ -74,3 +75,21 @@ def test_every_detector_has_scores_in_a_replay() -> None:
 
 def test_every_file_here_belongs_to_a_replay() -> None:
     assert {path.name for path in HERE.glob("*.jsonl")} == {f"{name}.{file}" for name in GOLDEN for file in FILES}
+
+
+@pytest.mark.parametrize("name", GOLDEN)
+def test_an_alarm_with_nothing_new_repeats_itself_no_sooner_than_it_should(name: str) -> None:
+    """Several fixes of one tick are one piece of news, not five. What an incident says in between does not count."""
+    said: dict[str, dict[str, Any]] = {}
+    cause: dict[str, Any] = {}
+    for event in lines((HERE / f"{name}.jsonl").read_bytes()):
+        if event["kind"] not in {"gps_imu", "conflict", "los", "kinematics"}:
+            continue
+        found = [event["diagnosis"], event["incident"]]
+        if found != cause.setdefault(event["id"], [None, None]):
+            cause[event["id"]] = found
+            continue
+        before = said.get(event["id"])
+        if before is not None and all(event[key] == before[key] for key in ("severity", "state")):
+            assert event["t"] - before["t"] >= DEFAULT.alarms.update_s, (before, event)
+        said[event["id"]] = event
