@@ -99,16 +99,17 @@ class Watch:
             due = (severity[rows] != self._said_severity[at]) | again
             rows = rows[due | news[rows] | (action[rows] != STILL)]
         for row in rows.tolist():
+            told = action[row] != STILL or news[row]
+            if not told and not self._is_due(int(cell[row]), float(ev.t[row]), int(severity[row])):
+                continue
             finding = self._finding(ev, row, int(cell[row]), SEVERITIES[severity[row]])
             if action[row] == RAISE:
                 event = self.book.raised(finding, float(self.debouncer.cells["t_onset"][cell[row]]))
             elif action[row] == CLEAR:
                 taken = ev.taken_as_normal is not None and ev.taken_as_normal[row]
                 event = self.book.cleared(finding, "taken_as_normal" if taken else "cause_gone")
-            elif news[row] or self._is_due(int(cell[row]), float(ev.t[row]), int(severity[row])):
-                event = self.book.still(finding, settled=True)
             else:
-                event = None
+                event = self.book.still(finding, settled=True)
             if event is not None:
                 events.append(event)
                 self._said_t[cell[row]], self._said_severity[cell[row]] = ev.t[row], severity[row]

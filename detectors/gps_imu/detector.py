@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from hashlib import blake2b
+from itertools import pairwise
 from statistics import NormalDist
 from typing import Any, ClassVar
 
@@ -164,40 +165,35 @@ class GpsImu:
         )
 
     def _ask_models(self, slot: I4, t: F8, score: F8, sigma: F8, unusual: F8) -> None:
-        """Let the model of each bucket see a few epochs of its own vehicles."""
+        """Let the model of each bucket see a few epochs of its own vehicles; those that it is not asked about stay NaN.
+
+        Half of them are the highest scores, half of the vehicles that it has not seen for longest. It learns from the
+        second half alone, or it would take the unusual for the rule.
+        """
         for new in np.unique(slot[self._key[slot] == 0]).tolist():
             self._key[new] = name_key(self._fleet.ids[new])
             self._bucket[new] = bucket_of(self._fleet.ids[new])
-        bucket = self._bucket[slot]
-        order = np.argsort(bucket, kind="stable")
-        edges = np.flatnonzero(np.diff(bucket[order])) + 1
-        for rows in np.split(order, edges) if len(order) else ():
-            number = int(bucket[rows[0]])
-            if number not in self._models:
-                self._models[number] = ResidualModel(CHANNELS[:SCALED])
-            unusual[rows] = self._ask_model(self._models[number], slot[rows], t[rows], score[rows], sigma[rows])
-
-    def _ask_model(self, model: ResidualModel, slot: I4, t: F8, score: F8, sigma: F8) -> F8:
-        """What a model says of a few epochs: half of them the highest scores, half whom it has not seen for longest.
-
-        It learns from the second half alone, or it would take the unusual for the rule. NaN: it was not asked.
-        """
-        unusual = full(len(t), np.nan)
         budget = self._config.model_budget
-        key = self._key[slot]
-        highest = np.lexsort((t, key, -score))[: budget // 2]
-        longest = np.lexsort((t, key, self._seen_t[slot]))
+        bucket, key = self._bucket[slot], self._key[slot]
+        highest = _first_of_each(np.lexsort((t, key, -score, bucket)), bucket, budget // 2)
+        longest = np.lexsort((t, key, self._seen_t[slot], bucket))
         # one epoch per vehicle, so that everybody has a turn
-        _, first = np.unique(slot[longest], return_index=True)
-        longest = longest[np.sort(first)][: budget - budget // 2]
+        longest = longest[np.sort(np.unique(slot[longest], return_index=True)[1])]
+        longest = _first_of_each(longest, bucket, budget - budget // 2)
         self._seen_t[slot[longest]] = t[longest]
         learn = np.zeros(len(t), bool)
         learn[longest] = score[longest] < self._config.threshold
         chosen = np.unique(np.concatenate((highest, longest)))
         # in an order that does not depend on slots
-        rows = chosen[np.lexsort((key[chosen], t[chosen]))]
-        unusual[rows] = model.judge(np.ascontiguousarray(sigma[rows, :SCALED]), learn[rows])
-        return unusual
+        chosen = chosen[np.lexsort((key[chosen], t[chosen], bucket[chosen]))]
+        points = np.ascontiguousarray(sigma[chosen, :SCALED])
+        learn, bucket = learn[chosen], bucket[chosen]
+        edges = np.flatnonzero(np.diff(bucket, prepend=-1, append=-1)).tolist()
+        for start, end in pairwise(edges):
+            number = int(bucket[start])
+            if number not in self._models:
+                self._models[number] = ResidualModel(CHANNELS[:SCALED])
+            unusual[chosen[start:end]] = self._models[number].judge(points[start:end], learn[start:end])
 
     def coverage(self, t: float) -> U1:
         """Whom it judges, and why not the others."""
@@ -292,3 +288,10 @@ def _rows(samples: Samples | None, kind: Kind) -> Rows:
     t: F8 = np.require(samples.t, requirements=("C", "W"))
     data: F8 = np.require(samples.data.T, requirements=("C", "W"))
     return Rows(slot, t, data)
+
+
+def _first_of_each(order: I8, bucket: I4, most: int) -> I8:
+    """Of rows that are in the order of their buckets the first so many of each bucket."""
+    own = bucket[order]
+    place = np.arange(len(order)) - np.searchsorted(own, own)
+    return order[place < most]

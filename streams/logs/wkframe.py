@@ -222,8 +222,12 @@ def _batch(frame: _Data, columns: dict[str, list[int]]) -> Batch:
             for column in range(len(data)):
                 data[column] = found.get(column, np.nan)
         kinds[kind] = Columns(seq, vid, via, t, data)
-    if len(kinds) > 1 and len(np.unique(order := np.concatenate([c.seq for c in kinds.values()]))) != len(order):
-        raise ValueError("samples that share a place in the order")
+    if len(kinds) > 1:
+        taken = np.zeros(total, bool)
+        for cols in kinds.values():
+            taken[cols.seq] = True
+        if np.count_nonzero(taken) != sum(map(len, kinds.values())):
+            raise ValueError("samples that share a place in the order")
     return Batch(frame.ids, kinds, frame.vias, frame.callsigns, frame.called_t)
 
 

@@ -7,6 +7,7 @@ may be learned. Seeded, so the same epochs give the same scores.
 
 from __future__ import annotations
 
+from functools import cache
 from hashlib import blake2b
 from typing import Any
 
@@ -34,10 +35,7 @@ class ResidualModel:
 
     def __init__(self, names: tuple[str, ...]) -> None:
         self._on, self._at = half_space.grow(names, TREES, HEIGHT, SEED)
-        # which residual each node asks for and at which value it parts: trees that cut elsewhere are other trees
-        cuts = zip(self._on.tolist(), self._at.tolist(), strict=True)
-        asked = [(names[on] if on >= 0 else "", at) for on, at in cuts]
-        self._cuts = blake2b(repr(asked).encode(), digest_size=8).hexdigest()
+        self._cuts = _cuts_of(names)
         self._masses = np.zeros((len(self._on), 2), np.int64)
         self._quantiles = np.array([psquare.empty(0.5), psquare.empty(HIGH_QUANTILE)])
         self.learned = 0
@@ -74,6 +72,14 @@ class ResidualModel:
         self.learned = state["learned"]
         self._masses[:] = masses
         self._quantiles[:] = rows
+
+
+@cache
+def _cuts_of(names: tuple[str, ...]) -> str:
+    """A digest of which residual each node asks for and at which value: trees that cut elsewhere are other trees."""
+    on, at = half_space.grow(names, TREES, HEIGHT, SEED)
+    asked = [(names[k] if k >= 0 else "", where) for k, where in zip(on.tolist(), at.tolist(), strict=True)]
+    return blake2b(repr(asked).encode(), digest_size=8).hexdigest()
 
 
 @njit(cache=True)

@@ -12,7 +12,7 @@ left child next to it and its right one 2 ** (height - d) further. The numbers a
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from functools import cache
 
 import numpy as np
 
@@ -27,8 +27,9 @@ LEAST = 0.1
 FILLING, SCORING = 0, 1
 
 
-def grow(names: Sequence[str], trees: int, height: int, seed: int) -> tuple[I4, F8]:
-    """Dimension and place of every node's cut; leaves have dimension -1."""
+@cache
+def grow(names: tuple[str, ...], trees: int, height: int, seed: int) -> tuple[I4, F8]:
+    """Dimension and place of every node's cut; leaves have dimension -1. Every model of one seed has the same trees."""
     rng = random.Random(seed)
     order = sorted(range(len(names)), key=lambda k: names[k])
     cuts: list[tuple[int, float]] = []

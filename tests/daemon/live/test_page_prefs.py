@@ -1,4 +1,4 @@
-"""What a reader may switch on: a sound, the browser's notifications, the receiver's range, and tiles of a map server."""
+"""What a reader may switch on: a sound, notifications of the browser, the receiver's range, tiles of a map server."""
 
 from __future__ import annotations
 
@@ -126,7 +126,9 @@ def colour(one: Screen) -> tuple[int, ...]:
     """That of the map a little off its middle, where nothing else is drawn."""
     box = one.page.locator("#air").bounding_box()
     seen = Image.open(io.BytesIO(one.page.screenshot()))
-    found: tuple[int, ...] = seen.convert("RGB").getpixel((box["x"] + box["width"] * 0.37, box["y"] + box["height"] * 0.37))
+    found: tuple[int, ...] = seen.convert("RGB").getpixel(
+        (box["x"] + box["width"] * 0.37, box["y"] + box["height"] * 0.37)
+    )
     return found
 
 
