@@ -95,7 +95,7 @@ async def _peek(loop: asyncio.AbstractEventLoop, line: socket.socket) -> bytes:
 SLOW = {
     "slow bodies": b"POST /alarms/x/acknowledge HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
     b"Content-Length: 50\r\n\r\n{",
-    "slow readers": b"GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n" * 100,
+    "slow readers": b"GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n" * 40,
     "idle ones": b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",
     "live pages": b"GET /live HTTP/1.1\r\nHost: 127.0.0.1\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
     b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n",
