@@ -12,7 +12,7 @@ warm-up and the conformance tests read these. A detector from another package de
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
@@ -175,6 +175,24 @@ def simulated(name: str, seconds: int, *, seed: int = 3, vehicles: int | None = 
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PerVehicle:
+    """Where the vehicles are in a detector's snapshot, so that they can move between operators (engines/regroup/).
+
+    `axes`: arrays with a place for each slot, by key (dotted where nested), and the axis of the slots. Where the
+    snapshot has `rows`, it has those slots only. `buckets`: lists of [bucket, state]. `turns`: arrays whose axis before
+    the last is written in turns, to the key of the number of turns so far. `newest`: the key that is highest in the
+    snapshot of the operator that is ahead; what is not per vehicle is taken from that one. `gateways`: arrays of
+    gateways' numbers.
+    """
+
+    axes: Mapping[str, int]
+    buckets: tuple[str, ...] = ()
+    turns: Mapping[str, str] = field(default_factory=dict)
+    newest: str = ""
+    gateways: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Declaration:
     """Everything that others need to know of a detector.
 
@@ -183,7 +201,9 @@ class Declaration:
     alone, which then starts without its past. `scratch` are attributes (dotted where nested) that every step fills
     again before it reads them: they are no state, and the conformance tests do not miss them in a snapshot.
     `alone`: it judges each vehicle by that vehicle's own samples, or by what its bucket has in common
-    (streams/split.py), so that vehicles may be spread over several operators (engines/).
+    (streams/split.py), so that vehicles may be spread over several operators (engines/). `per_vehicle` says how the
+    snapshot of one that is `alone` is taken apart when the number of operators changes; without it, the detector starts
+    without its past then.
     """
 
     name: str
@@ -197,6 +217,7 @@ class Declaration:
     state_version: int = 1
     scratch: tuple[str, ...] = ()
     alone: bool = False
+    per_vehicle: PerVehicle | None = None
 
     def sections(self) -> Iterator[tuple[str, type[Section]]]:
         """The sections of the configuration that belong to it: its own, then those of its other kinds."""

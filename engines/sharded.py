@@ -16,9 +16,11 @@ from watchkeeper.detectors.engine.part import FLEET, of_vehicles
 from watchkeeper.engines.front import Front
 from watchkeeper.engines.merge import Merge
 from watchkeeper.engines.operator import Operator
+from watchkeeper.engines.regroup import regroup
 from watchkeeper.engines.steps import Clock, Turn
 from watchkeeper.engines.wire import pack_clocks, pack_steps, unpack_answers, unpack_clocks
 from watchkeeper.streams.batch import Batch
+from watchkeeper.streams.foreign.decode import msgpack_decoder
 
 
 class Dump(msgspec.Struct):
@@ -27,6 +29,9 @@ class Dump(msgspec.Struct):
     front: bytes
     operators: list[bytes]
     merge: bytes
+
+
+_dump = msgpack_decoder(Dump)
 
 
 class Sharded:
@@ -70,3 +75,14 @@ class Sharded:
         """The state of all stages."""
         states = Dump(self.front.dump(), [operator.dump() for operator in self.operators], self.merge.dump())
         return msgspec.msgpack.encode(states)
+
+    def load(self, dump: bytes) -> None:
+        """Take over a dump, of whatever number of shards."""
+        states = _dump(dump)
+        *vehicles, fleet = states.operators
+        if len(vehicles) != self.front.shards:
+            vehicles = regroup(vehicles, self.front.shards)
+        self.front.load(states.front)
+        for operator, state in zip(self.operators, [*vehicles, fleet], strict=True):
+            operator.load(state)
+        self.merge.load(states.merge)

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 from msgspec import defstruct
 
 from watchkeeper.config.detectors.gps_imu import GpsImu
-from watchkeeper.detectors.declaration import AlarmKind, Declaration, Facts, Gauge, fact, simulated
+from watchkeeper.detectors.declaration import AlarmKind, Declaration, Facts, Gauge, PerVehicle, fact, simulated
 from watchkeeper.detectors.gps_imu.constants import VERTICAL_POSITION
 from watchkeeper.detectors.gps_imu.state import CHANNELS
 from watchkeeper.detectors.words import WHEN, listed, size
@@ -236,6 +236,10 @@ DECLARATION = Declaration(
     settings=GpsImu,
     subjects="vehicle",
     alone=True,
+    per_vehicle=PerVehicle(
+        axes=dict.fromkeys(("table", "doubts", "sole.receivers", "sole.axes", "judged_t", "seen_t", "key"), 0),
+        buckets=("models",),
+    ),
     state_version=5,
     kinds=(
         AlarmKind(

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Annotated
 
 from watchkeeper.config.detectors.kinematics import Kinematics
-from watchkeeper.detectors.declaration import AlarmKind, Declaration, Facts, Gauge, Scenario, fact
+from watchkeeper.detectors.declaration import AlarmKind, Declaration, Facts, Gauge, PerVehicle, Scenario, fact
 from watchkeeper.detectors.words import WHEN, listed, size
 from watchkeeper.streams.batch import Batch
 from watchkeeper.streams.messages import COLUMN, Kind
@@ -79,6 +79,7 @@ DECLARATION = Declaration(
     settings=Kinematics,
     subjects="vehicle",
     alone=True,
+    per_vehicle=PerVehicle(axes={"tracks": 0}),
     kinds=(
         AlarmKind(
             name="kinematics",

@@ -7,7 +7,8 @@ from functools import partial
 from typing import Annotated
 
 from watchkeeper.config.detectors.link import Link
-from watchkeeper.detectors.declaration import AlarmKind, Declaration, Facts, Gauge, Scenario, fact
+from watchkeeper.detectors.declaration import AlarmKind, Declaration, Facts, Gauge, PerVehicle, Scenario, fact
+from watchkeeper.detectors.link.stats import LinkStats
 from watchkeeper.detectors.words import WHEN, known, listed, size
 from watchkeeper.streams.batch import Batch
 from watchkeeper.streams.messages import Kind
@@ -59,6 +60,12 @@ DECLARATION = Declaration(
     settings=Link,
     subjects="vehicle",
     alone=True,
+    per_vehicle=PerVehicle(
+        axes=dict.fromkeys(LinkStats.COLUMNS, -1),
+        turns=dict.fromkeys(LinkStats.TURNS, "bins"),
+        newest="open",
+        gateways=("via",),
+    ),
     kinds=(
         AlarmKind(
             name="link",

@@ -120,7 +120,7 @@ class LinkDetector:
         """While no stream is heard nothing changes but how old the latencies are."""
         if not self._awake:
             return math.inf
-        if not self.stats.silent.all():
+        if not self.stats.silent.all() or self.stats.counting:
             return t
         return next_after(self.stats.latency_t[: self._fleet.high] + LATENCY_WINDOWS * self._config.window_s, t)
 

@@ -30,6 +30,9 @@ class LinkStats:
     _STREAMS = ("interval_s", "previous_t", "usual_rate", "heard_s", "known_s", "_odd", "_silent")
     _RINGS = ("_count", "_on_time", "_gap")
     _VEHICLES = ("via", "usual_latency_s", "latency_s", "jitter_s", "latency_t", "latency_n", "reordered")
+    # the same as keys of a snapshot
+    TURNS = tuple(name.strip("_") for name in _RINGS)
+    COLUMNS = (*(name.strip("_") for name in (*_STREAMS, *_VEHICLES)), *TURNS)
 
     def __init__(self, config: Link, tick_s: float, fleet: Fleet) -> None:
         self._fleet = fleet
@@ -107,6 +110,11 @@ class LinkStats:
             for ring in (self._count, self._on_time, self._gap):
                 ring[:, :, :n] = np.where(self.silent[:, None, :], 0.0, ring[:, :, :n])
         return True
+
+    @property
+    def counting(self) -> bool:
+        """Whether samples were counted in a bin that has not ended yet."""
+        return bool(self._count[:, (self._bins - 1) % self.depth, : self._fleet.high].any())
 
     @property
     def silent(self) -> Bool:

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Annotated
 
 from watchkeeper.config.detectors.silence import Silence
-from watchkeeper.detectors.declaration import AlarmKind, Declaration, Facts, Gauge, fact, simulated
+from watchkeeper.detectors.declaration import AlarmKind, Declaration, Facts, Gauge, PerVehicle, fact, simulated
 from watchkeeper.detectors.words import WHEN, listed, span
 from watchkeeper.streams.messages import Kind
 
@@ -38,6 +38,7 @@ DECLARATION = Declaration(
     settings=Silence,
     subjects="vehicle",
     alone=True,
+    per_vehicle=PerVehicle(axes={"interval_s": 1, "previous_t": 1}),
     kinds=(
         AlarmKind(
             name="silence",
