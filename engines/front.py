@@ -56,6 +56,8 @@ class Front:
         self._across: set[str] = set()
         self._number = 0
         self._away = False
+        # the first and the last time of all samples that were admitted
+        self.span = (np.inf, -np.inf)
         self._begin()
 
     def _begin(self) -> None:
@@ -162,6 +164,7 @@ class Front:
             numbers, counts = np.unique(ticks, return_counts=True)
             self._waiting.update(dict(zip(numbers.tolist(), counts.tolist(), strict=True)))
             self._last_t = max(self._last_t, float(cols.t.max()))
+            self.span = (min(self.span[0], float(cols.t.min())), max(self.span[1], self._last_t))
             if not self._began:
                 self._first = int(numbers[0]) if self._first is None else min(self._first, int(numbers[0]))
         if kind in self._needed:
@@ -273,7 +276,7 @@ class Front:
             "drops": [[kind, reason, n] for (kind, reason), n in self.drops.items()], "samples": dict(self.samples),
             "across": sorted(self._across), "number": self._number, "away": self._away,
             "waiting": list(self._waiting.items()), "first": self._first, "began": self._began,
-            "last_t": self._last_t, "over": self._over, "evicted": self._evicted,
+            "last_t": self._last_t, "over": self._over, "evicted": self._evicted, "span": list(self.span),
         }  # fmt: skip
         return bytes(StateEncoder().encode(state))
 
@@ -292,6 +295,7 @@ class Front:
         self._waiting = Counter(dict(state["waiting"]))
         self._first, self._began = state["first"], state["began"]
         self._last_t, self._over, self._evicted = state["last_t"], state["over"], state["evicted"]
+        self.span = (state["span"][0], state["span"][1])
 
 
 def kinds_across(config: Config) -> frozenset[Kind]:

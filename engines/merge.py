@@ -166,6 +166,11 @@ class Merge:
         return in_order(events)
 
     @property
+    def watermark(self) -> float:
+        """See Pipeline."""
+        return self._done * self._tick_s if self._done != NEVER else -math.inf
+
+    @property
     def alarmed(self) -> set[str]:
         """The names in active alarms: nobody makes room who has one."""
         return {name for kind, subjects in self.book.active if kind != "watch" for name in subjects}
@@ -182,7 +187,7 @@ class Merge:
             "notes": [list(astuple(note)) for note in self._notes], "names": list(self._gateways),
             "ticks": [self._done, self._stream_done], "fleet": fleet.snapshot(), "gateways": self.scene.gateways,
             "via": links.via[:n], "ratio": links.ratio[:, :n], "share": links.share[:, :n],
-            "excess_s": links.excess_s[:n], "seams_s": links.seams_s[:n],
+            "excess_s": links.excess_s[:n], "seams_s": links.seam[:n],
         }  # fmt: skip
         return bytes(StateEncoder().encode(state))
 
@@ -202,7 +207,7 @@ class Merge:
         scene.declare(self.config)
         links, n = scene.links, scene.fleet.high
         links.via[:n], links.ratio[:, :n], links.share[:, :n] = state["via"], state["ratio"], state["share"]
-        links.excess_s[:n], links.seams_s[:n] = state["excess_s"], state["seams_s"]
+        links.excess_s[:n], links.seam[:n] = state["excess_s"], state["seams_s"]
         self.book.called = scene.fleet.callsigns
         if self.incidents is not None and state["incidents"] is not None:
             self.incidents.restore(state["incidents"])

@@ -15,7 +15,7 @@ from watchkeeper.detectors.alarms.events import AlarmEvent
 from watchkeeper.detectors.engine.part import WHOLE, Part
 from watchkeeper.detectors.engine.pipeline import Pipeline
 from watchkeeper.detectors.incidents.incidents import DIAGNOSED, LOOK_S
-from watchkeeper.engines.seen import take, worth_seeing
+from watchkeeper.engines.seen import nothing_sent, take, worth_seeing
 from watchkeeper.engines.steps import Answer, Step, Told
 from watchkeeper.engines.wire import pack_answers, unpack_steps
 from watchkeeper.streams.batch import Batch
@@ -30,6 +30,7 @@ class Operator:
     def __init__(self, config: Config, part: Part = WHOLE) -> None:
         self.pipeline = Pipeline(config, part=part)
         self._sees = part.alone and not part.gathers
+        self._sent = nothing_sent(config.fleet.max_vehicles)
         self._encoder = StateEncoder()
 
     # -- by itself ------------------------------------------------------------------------------------------
@@ -71,6 +72,7 @@ class Operator:
                 answer.ticks.append(self._told(pipeline.done, events, gap=False))
         if clock.end_t is not None:
             answer.ended = pipeline.end_era(clock.end_t)
+            self._sent = nothing_sent(pipeline.fleet.capacity)
         return answer
 
     def _told(self, tick: int, events: list[AlarmEvent], *, gap: bool) -> Told:
@@ -82,7 +84,10 @@ class Operator:
             else:
                 names = {event.subjects[0] for event in events if event.kind in DIAGNOSED}
                 slots = np.array(sorted(fleet.slot_of[n] for n in names if n in fleet.slot_of), np.int32)
-            told.seen = take(pipeline, slots)
+            # of a vehicle that was forgotten, and its slot given to another, nothing was sent
+            for kind, sent in self._sent.items():
+                np.minimum(sent[: fleet.high], fleet.ring[kind].count[: fleet.high], out=sent[: fleet.high])
+            told.seen = take(pipeline, slots, self._sent)
         return told
 
     # -- life beyond one process ----------------------------------------------------------------------------
@@ -94,3 +99,4 @@ class Operator:
     def load(self, state: bytes) -> None:
         """Take over a dump. ValueError: of another tick length."""
         self.pipeline.restore(decode_state(state))
+        self._sent = nothing_sent(self.pipeline.fleet.capacity)

@@ -18,6 +18,9 @@ from watchkeeper.detectors.fleet.crowd import Door, leavers, room_for
 from watchkeeper.detectors.fleet.declared import Declared
 from watchkeeper.streams.batch import F8, I4, I8
 
+# From this part of its capacity on, a fleet may be full within a few batches.
+FILLING = 0.75
+
 
 class Roster:
     """`slot_of[name]` of each vehicle, counted from 0; what is known of it is by slot."""
@@ -37,6 +40,11 @@ class Roster:
 
     def __len__(self) -> int:
         return len(self.slot_of)
+
+    @property
+    def filling(self) -> bool:
+        """Whether so many are here that somebody may have to leave soon."""
+        return len(self.slot_of) > FILLING * self.capacity
 
     def slots(self, names: list[str], vid: I4, via: I4, t: F8) -> I4:
         """The slots of samples, by place in `names`; -1 where a vehicle finds no room."""

@@ -1,16 +1,19 @@
 """What a diagnosis looks at, of some vehicles at one tick: taken where they are judged, put together in Merge.
 
-    seen = take(pipeline, slots)        newest times, link statistics, reports, and rings where GPS and IMU disagree
+    seen = take(pipeline, slots, sent)  newest times, link statistics, reports, new fixes; forces that disagree
     scene.put(seen)                     a fleet and link statistics that answer like those of one whole pipeline
 
 Incidents are about vehicles behind one gateway, and these are spread over operators by name. So the operators send,
 once a second of event time, what a look may need of the vehicles behind gateways and of those with an alarm.
+
+Samples go once: `sent[kind][slot]` are those that Merge has, by their number since the vehicle was first heard. After a
+restart whatever the rings hold goes again, and Merge takes what it does not have.
 """
 
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,13 +23,22 @@ from watchkeeper.detectors.fleet.declared import SENT_BY_VEHICLES
 from watchkeeper.detectors.fleet.fleet import Fleet, Ring
 from watchkeeper.detectors.incidents.incidents import DIAGNOSED, link_stats
 from watchkeeper.detectors.link.stats import LinkStats
-from watchkeeper.streams.batch import F8, I4
-from watchkeeper.streams.messages import FIELDS, Kind
+from watchkeeper.streams.batch import F8, I4, I8
+from watchkeeper.streams.kernels import njit
+from watchkeeper.streams.messages import COLUMN, FIELDS, Kind
 
 # A look reads the fixes of every vehicle that it asks about, and the IMU of those with this alarm
 # (incidents/live_tools.py).
 CONTRADICTED = frozenset({"gps_imu"})
-LINK_FIELDS = len(FIELDS[Kind.LINK])
+# What it reads of a fix (incidents/scan.py): position, velocity and the receiver's own estimate of its error.
+FIX = np.array([COLUMN[Kind.GPS][name] for name in (*(f"gps_{a}" for a in ("x", "y", "z", "vx", "vy", "vz")), "eph")])
+FORCE = np.arange(len(FIELDS[Kind.IMU]))
+Sent = dict[Kind, I8]
+
+
+def nothing_sent(capacity: int) -> Sent:
+    """Merge has no sample of any slot."""
+    return {kind: np.zeros(capacity, np.int64) for kind in (Kind.GPS, Kind.IMU)}
 
 
 def worth_seeing(pipeline: Pipeline) -> I4:
@@ -45,13 +57,13 @@ def alarmed(pipeline: Pipeline, kinds: frozenset[str]) -> list[int]:
     return [slot for name in names if (slot := pipeline.fleet.slot_of.get(name, -1)) >= 0]
 
 
-def take(pipeline: Pipeline, slots: I4) -> dict[str, Any] | None:
+def take(pipeline: Pipeline, slots: I4, sent: Sent) -> dict[str, Any] | None:
     """What is known of these slots now; None when there is nobody, or no incidents are made."""
     stats, fleet = link_stats(pipeline.detectors), pipeline.fleet
     if stats is None or not len(slots) or not pipeline.config.diagnosis.enabled:
         return None
     numbers = np.where(stats.via[slots] >= 0, stats.via[slots], -1)
-    contradicted = set(alarmed(pipeline, CONTRADICTED))
+    contradicted = np.isin(slots, alarmed(pipeline, CONTRADICTED))
     return {
         "names": [fleet.ids[slot] for slot in slots.tolist()],
         "via": [pipeline.gateways[number] if number >= 0 else "" for number in numbers.tolist()],
@@ -62,15 +74,23 @@ def take(pipeline: Pipeline, slots: I4) -> dict[str, Any] | None:
         "ratio": stats.rate_ratio()[:, slots],
         "on_time": stats.on_time()[:, slots],
         "excess_s": stats.latency_excess_s()[slots],
-        "seam_s": np.array([stats.seam_s(slot) for slot in slots.tolist()]),
-        "fixes": _rings(fleet, Kind.GPS, slots.tolist()),
-        "forces": _rings(fleet, Kind.IMU, [slot for slot in slots.tolist() if slot in contradicted]),
+        "seam_s": stats.seams_s(slots),
+        "fixes": _new(fleet.ring[Kind.GPS], FIX, slots, sent[Kind.GPS]),
+        "contradicted": contradicted,
+        "forces": _new(fleet.ring[Kind.IMU], FORCE, slots[contradicted], sent[Kind.IMU]),
     }
 
 
-def _rings(fleet: Fleet, kind: Kind, slots: list[int]) -> list[list[Any]]:
-    """The newest samples of those who have any."""
-    return [[fleet.ids[slot], *fleet.ring[kind].history(slot)] for slot in slots if fleet.count[kind, slot]]
+def _new(ring: Ring, fields: I8, slots: I4, sent: I8) -> dict[str, Any]:
+    """The samples of these slots that were not sent before, one vehicle's after the other's."""
+    count = ring.count[slots]
+    first = np.maximum(sent[slots], count - ring.depth)
+    new = count - first
+    who = np.repeat(np.arange(len(slots), dtype=np.int32), new)
+    number = np.arange(len(who)) - np.repeat(np.cumsum(new) - new, new) + np.repeat(first, new)
+    at, slot = number % ring.depth, slots[who]
+    sent[slots] = count
+    return {"first": first, "new": new, "t": ring.t[slot, at], "data": ring.data[fields[:, None], slot, at]}
 
 
 class SeenLinks(LinkStats):
@@ -82,7 +102,7 @@ class SeenLinks(LinkStats):
         k, n = len(self.kinds), fleet.capacity
         self.ratio, self.share = np.full((k, n), np.nan), np.zeros((k, n))
         self.excess_s: F8 = np.full(n, np.nan)
-        self.seams_s: F8 = np.full(n, np.nan)
+        self.seam: F8 = np.full(n, np.nan)
 
     def rate_ratio(self) -> F8:
         """See LinkStats."""
@@ -98,7 +118,7 @@ class SeenLinks(LinkStats):
 
     def seam_s(self, slot: int) -> float:
         """See LinkStats."""
-        return float(self.seams_s[slot])
+        return float(self.seam[slot])
 
 
 class Scene:
@@ -128,14 +148,19 @@ class Scene:
         fleet.value[Kind.LINK][:, slots], fleet.value_t[Kind.LINK][:, slots] = seen["value"], seen["value_t"]
         links.via[slots] = [self.number(name) for name in seen["via"]]
         links.ratio[:, slots], links.share[:, slots] = seen["ratio"], seen["on_time"]
-        links.excess_s[slots], links.seams_s[slots] = seen["excess_s"], seen["seam_s"]
+        links.excess_s[slots], links.seam[slots] = seen["excess_s"], seen["seam_s"]
         if fleet.declared.any:
             heard = seen["count"][list(SENT_BY_VEHICLES)].any(axis=0)
             for slot in fleet.declared.strangers(slots[heard]):
                 fleet.declared.meet(slot, fleet.ids[slot])
-        for kind, rings in ((Kind.GPS, seen["fixes"]), (Kind.IMU, seen["forces"])):
-            for name, t, data in rings:
-                _fill(fleet.ring[kind], fleet.slot_of[name], t, data)
+        self._put(Kind.GPS, FIX, slots, seen["fixes"])
+        self._put(Kind.IMU, FORCE, slots[seen["contradicted"]], seen["forces"])
+
+    def _put(self, kind: Kind, fields: I8, slots: I4, new: dict[str, Any]) -> None:
+        ring = self.fleet.ring[kind]
+        _push(slots, new["first"], new["new"], fields, Rows(new["t"], new["data"]), Rows(ring.t, ring.data), ring.count)
+        # a snapshot of the fleet has the fields that were ever sent
+        self.fleet.value_t[kind][fields[:, None], slots] = self.fleet.last_t[kind, slots]
 
     def call(self, called: dict[str, str]) -> None:
         """New callsigns."""
@@ -149,12 +174,30 @@ class Scene:
         if slots:
             gone = np.array(slots, np.int32)
             self.links.forget(gone)
-            for table in (self.links.ratio, self.links.excess_s, self.links.seams_s):
+            for table in (self.links.ratio, self.links.excess_s, self.links.seam):
                 table[..., gone] = math.nan
             self.links.share[:, gone] = 0.0
             self.fleet.forget(gone, math.inf)
 
 
-def _fill(ring: Ring, slot: int, t: F8, data: F8) -> None:
-    n = len(t)
-    ring.t[slot, :n], ring.data[:, slot, :n], ring.count[slot] = t, data, n
+class Rows(NamedTuple):
+    """Times and fields, of new samples or of a ring."""
+
+    t: F8
+    data: F8
+
+
+@njit(cache=True)
+def _push(slots: I4, first: I8, new: I8, fields: I8, rows: Rows, ring: Rows, count: I8) -> None:
+    """Put the samples into the ring that are not in it yet: `first[i]` is the number of the first of `slots[i]`."""
+    depth, at = ring.t.shape[1], 0
+    for i in range(slots.size):
+        s = slots[i]
+        for k in range(new[i]):
+            number = first[i] + k
+            if number >= count[s]:
+                ring.t[s, number % depth] = rows.t[at]
+                for f in range(fields.size):
+                    ring.data[fields[f], s, number % depth] = rows.data[f, at]
+                count[s] = number + 1
+            at += 1

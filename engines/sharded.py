@@ -31,7 +31,7 @@ class Dump(msgspec.Struct):
     merge: bytes
 
 
-_dump = msgpack_decoder(Dump)
+undumped = msgpack_decoder(Dump)
 
 
 class Sharded:
@@ -78,7 +78,7 @@ class Sharded:
 
     def load(self, dump: bytes) -> None:
         """Take over a dump, of whatever number of shards."""
-        states = _dump(dump)
+        states = undumped(dump)
         *vehicles, fleet = states.operators
         if len(vehicles) != self.front.shards:
             vehicles = regroup(vehicles, self.front.shards)

@@ -7,6 +7,7 @@ from argparse import ArgumentTypeError
 
 from watchkeeper.streams.logs.pacing import parse_speed
 from watchkeeper.streams.mqtt.wiring import parse_url
+from watchkeeper.streams.split import BUCKETS
 
 
 def mqtt_url(word: str) -> str:
@@ -30,6 +31,13 @@ def positive(word: str) -> int:
     """A whole number from 1."""
     if not word.isdecimal() or int(word) < 1:
         raise ArgumentTypeError(f"{word!r}: expected a whole number from 1")
+    return int(word)
+
+
+def workers(word: str) -> int:
+    """A number of processes: there are as many buckets of vehicles as there can be of these."""
+    if not word.isdecimal() or not 1 <= int(word) <= BUCKETS:
+        raise ArgumentTypeError(f"{word!r}: expected a number of workers, 1 to {BUCKETS}")
     return int(word)
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from watchkeeper.config.loader import ENV_FILE, load
 from watchkeeper.config.schema import Config
-from watchkeeper.daemon.commands.arguments import mqtt_url, port, positive, speed
+from watchkeeper.daemon.commands.arguments import mqtt_url, port, positive, speed, workers
 from watchkeeper.streams.logs.exits import exits, fail, warn
 from watchkeeper.streams.logs.pacing import Pacer, SystemClock
 from watchkeeper.streams.logs.progress import shown
@@ -25,6 +25,7 @@ examples:
   watchkeeper replay flight.ulg --report flight.html               what happened, as a page that opens offline
   watchkeeper replay north.wklog south.csv.gz --speed 50            several logs, merged by time
   watchkeeper replay flight.wklog --http 9108 --speed 5             look at it: http://127.0.0.1:9108
+  watchkeeper replay fleet.wklog --alarms alarms.jsonl --workers 8  on eight cores, the same bytes
   watchkeeper replay flight.wklog --to-mqtt mqtt://127.0.0.1:1883 --speed 1
 
 The alarms are the same bytes at every --speed and --chunk. A file name of - is standard output.
@@ -53,6 +54,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--report", type=Path, metavar="OUT.html", help="one page that opens offline: map, plots, alarms"
     )
+    parser.add_argument(
+        "--workers", type=workers, metavar="N", help="judge vehicles in N processes (1 to 64), for more than one core"
+    )
     parser.add_argument("--timing", action="store_true", help="add speed and memory to the summary")
     parser.add_argument("--to-mqtt", type=mqtt_url, metavar="URL", help="publish the samples instead of judging them")
     parser.add_argument("--samples", action="store_true", help="with --to-mqtt: one message per sample, not frames")
@@ -72,6 +76,12 @@ def main(args: argparse.Namespace) -> int:
         return 2
     if args.history is not None and (args.http is None or args.history.exists()):
         problem = "--history goes with --http" if args.http is None else f"--history {args.history} exists already"
+        print(f"watchkeeper: {problem}", file=sys.stderr)
+        return 2
+    if args.workers is not None and (
+        refused := next((name for name in ("trace", "report", "http", "to_mqtt") if getattr(args, name)), None)
+    ):
+        problem = f"--{refused.replace('_', '-')} looks into one pipeline: not with --workers"
         print(f"watchkeeper: {problem}", file=sys.stderr)
         return 2
     if args.speed is None:

@@ -20,10 +20,12 @@ from rich.console import Console
 from watchkeeper.config.schema import Config
 from watchkeeper.daemon.compiling import prepare
 from watchkeeper.daemon.outputs.terminal import line_of
+from watchkeeper.daemon.replay.spread import SpreadReplay
 from watchkeeper.daemon.replay.trace import Trace
 from watchkeeper.detectors.alarms.events import UPDATED, AlarmEvent, encode_event
 from watchkeeper.detectors.engine.replay import Replay, coverage_words, unjudged_words
-from watchkeeper.streams.logs.exits import INTERRUPTED, warn
+from watchkeeper.engines.workers.link import WorkerError
+from watchkeeper.streams.logs.exits import INTERRUPTED, fail, warn
 from watchkeeper.streams.logs.pacing import Pacer, SystemClock, paced
 from watchkeeper.streams.logs.progress import shown
 from watchkeeper.streams.logs.source import Source, read_logs
@@ -34,11 +36,12 @@ def judge(args: argparse.Namespace, config: Config, sources: Sequence[Source]) -
     interrupted = False
     with ExitStack() as stack:
         on_event = stack.enter_context(_alarm_sink(args.alarms))
-        replay = Replay(config, on_event)
-        if args.trace:
+        replay: Replay | SpreadReplay
+        replay = Replay(config, on_event) if args.workers is None else SpreadReplay(config, args.workers, on_event)
+        if args.trace and isinstance(replay, Replay):
             replay.watchers.append(Trace(stack.enter_context(_output(args.trace)), replay.pipeline))
         recorder = None
-        if args.report:
+        if args.report and isinstance(replay, Replay):
             # the page is only for those who ask for it
             from watchkeeper.daemon.report.make import Recorder  # noqa: PLC0415
 
@@ -48,11 +51,13 @@ def judge(args: argparse.Namespace, config: Config, sources: Sequence[Source]) -
         if first is not None:
             prepare(config, first.kinds)
             batches = chain([first], batches)
+        if isinstance(replay, SpreadReplay):
+            stack.enter_context(replay)
         batches = shown(batches, sources, "replaying", hidden=args.alarms is None and sys.stdout.isatty())
         began_s, began_cpu_s = time.perf_counter(), time.process_time()
         pacer = Pacer(args.speed, SystemClock(), max_gap_s=config.time.gap_skip_s)
         try:
-            if args.http is None:
+            if args.http is None or isinstance(replay, SpreadReplay):
                 replay.run(paced(batches, pacer))
             else:
                 # the server takes a quarter of a second to load
@@ -63,6 +68,8 @@ def judge(args: argparse.Namespace, config: Config, sources: Sequence[Source]) -
                 )
         except KeyboardInterrupt:
             interrupted = True
+        except WorkerError as error:
+            return fail(f"{error}\nwhat was written so far is whole up to there; nothing after it was judged")
         wall_s, cpu_s = time.perf_counter() - began_s, time.process_time() - began_cpu_s
     summary: dict[str, Any] = {"inputs": _inputs(sources)} | replay.summary()
     if interrupted:
@@ -89,10 +96,10 @@ def judge(args: argparse.Namespace, config: Config, sources: Sequence[Source]) -
         f"{total:,} samples over {summary['span']['seconds']:,.0f} s, {dropped:,} dropped; "
         f"{replay.raised.count} raised, "
         f"{summary['active']:,} active at the end; took {wall_s:.1f} s{' (interrupted)' if interrupted else ''}; "
-        f"{coverage_words(replay.pipeline)}",
+        f"{coverage_words(replay.outcome())}",
         file=sys.stderr,
     )
-    for line in unjudged_words(replay.pipeline):
+    for line in unjudged_words(replay.outcome()):
         print(line, file=sys.stderr)
     return INTERRUPTED if interrupted else 0
 

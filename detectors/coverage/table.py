@@ -55,6 +55,17 @@ class Tally:
         examples = {why: list(names) for why, names in self.examples.items()}
         return Tally(self.judged, dict(self.not_judged), dict(self.partly), examples)
 
+    def plus(self, other: Tally) -> Tally:
+        """Both together."""
+        found = self.copy()
+        found.judged += other.judged
+        for mine, theirs in ((found.not_judged, other.not_judged), (found.partly, other.partly)):
+            for why, n in theirs.items():
+                mine[why] = mine.get(why, 0) + n
+        for why, names in other.examples.items():
+            found.examples[why] = [*found.examples.get(why, []), *names][:EXAMPLES]
+        return found
+
     def words(self) -> str:
         """For a person: `3 of 5, 1 of them partly (no_imu 2: wing-2, wing-3; unaligned 1: quad-4)`."""
         why = "; ".join(

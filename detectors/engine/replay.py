@@ -12,12 +12,13 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from watchkeeper.config.schema import Config
 from watchkeeper.detectors.alarms.events import AlarmEvent
 from watchkeeper.detectors.base import Evidence, Window
+from watchkeeper.detectors.coverage.table import Tally as Coverage
 from watchkeeper.detectors.engine.pipeline import OnEvidence, Pipeline
 from watchkeeper.detectors.fleet.reasons import CODE_OF, words
 from watchkeeper.detectors.incidents.fold import Tally, counted
@@ -74,52 +75,80 @@ class Replay:
         for watcher in self.watchers:
             watcher(window, evidence)
 
-    def summary(self) -> dict[str, Any]:
-        """What went in, what was refused and what came out, ready for JSON.
-
-        `alarms` has every event; `raised` and `active` count alarms as people read them, without their symptoms.
-        """
+    def outcome(self) -> Outcome:
+        """Where the pipeline is."""
         pipeline = self.pipeline
-        active = counted(pipeline.active.values())
-        spanned = self.t_first <= self.t_last
         # who is expected, and what became of them: only where somebody is
-        network = {}
+        network = None
         if pipeline.fleet.declared.any and pipeline.incidents is not None:
-            network["topology"] = pipeline.incidents.network.listing(pipeline.watermark)
-        return {
-            "detectors": sorted(detector.declaration.name for detector in pipeline.detectors),
-            "samples": dict(sorted(pipeline.samples.items())),
-            "drops": _nested(pipeline.drops),
-            "alarms": _nested(self.events),
-            "raised": self.raised.count.alarms,
-            "symptoms": self.raised.count.symptoms,
-            "active": active.alarms,
-            "active_symptoms": active.symptoms,
-            "span": {
-                "t_first": self.t_first if spanned else None,
-                "t_last": self.t_last if spanned else None,
-                "seconds": round(self.t_last - self.t_first, SPAN_DIGITS) if spanned else 0.0,
-            },
-            "ticks": pipeline.ticks,
-            "coverage": {name: asdict(tally) for name, tally in sorted(pipeline.guard.coverage.tallies().items())},
-            "troubles": pipeline.guard.troubles(),
-            **network,
-        }
+            network = pipeline.incidents.network.listing(pipeline.watermark)
+        return Outcome(
+            detectors=sorted(detector.declaration.name for detector in pipeline.detectors),
+            samples=pipeline.samples, drops=pipeline.drops, active=pipeline.active.values(),
+            span=(self.t_first, self.t_last), ticks=pipeline.ticks, tallies=pipeline.guard.coverage.tallies(),
+            troubles=pipeline.guard.troubles(), network=network,
+        )  # fmt: skip
+
+    def summary(self) -> dict[str, Any]:
+        """What went in, what was refused and what came out, ready for JSON."""
+        return summary_of(self.outcome(), self.events, self.raised)
 
 
-def coverage_words(pipeline: Pipeline) -> str:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What there is to say at the end of a run, of one pipeline or of several that share the work."""
+
+    detectors: list[str]
+    samples: Counter[str]
+    drops: Counter[tuple[str, str]]
+    active: Iterable[AlarmEvent]
+    span: tuple[float, float]
+    ticks: int
+    tallies: dict[str, Coverage]
+    troubles: list[str]
+    network: list[dict[str, Any]] | None = None
+
+
+def summary_of(outcome: Outcome, events: Counter[tuple[str, str]], raised: Tally) -> dict[str, Any]:
+    """A run for JSON. `alarms` has every event; `raised` and `active` count alarms as people read them."""
+    active = counted(outcome.active)
+    t_first, t_last = outcome.span
+    spanned = t_first <= t_last
+    network = {} if outcome.network is None else {"topology": outcome.network}
+    return {
+        "detectors": outcome.detectors,
+        "samples": dict(sorted(outcome.samples.items())),
+        "drops": _nested(outcome.drops),
+        "alarms": _nested(events),
+        "raised": raised.count.alarms,
+        "symptoms": raised.count.symptoms,
+        "active": active.alarms,
+        "active_symptoms": active.symptoms,
+        "span": {
+            "t_first": t_first if spanned else None,
+            "t_last": t_last if spanned else None,
+            "seconds": round(t_last - t_first, SPAN_DIGITS) if spanned else 0.0,
+        },
+        "ticks": outcome.ticks,
+        "coverage": {name: asdict(tally) for name, tally in sorted(outcome.tallies.items())},
+        "troubles": outcome.troubles,
+        **network,
+    }
+
+
+def coverage_words(outcome: Outcome) -> str:
     """Who was judged by whom, and who not and why, in one line."""
-    tallies = {name: tally for name, tally in sorted(pipeline.guard.coverage.tallies().items()) if tally.vehicles}
+    tallies = {name: tally for name, tally in sorted(outcome.tallies.items()) if tally.vehicles}
     judged = ", ".join(f"{name} {tally.words()}" for name, tally in tallies.items())
-    return f"vehicles judged: {judged or 'none'}" + "".join(f"; {said}" for said in pipeline.guard.troubles())
+    return f"vehicles judged: {judged or 'none'}" + "".join(f"; {said}" for said in outcome.troubles)
 
 
-def unjudged_words(pipeline: Pipeline) -> list[str]:
+def unjudged_words(outcome: Outcome) -> list[str]:
     """Which vehicles which detectors did not judge, or only in part, and why: a heading and a line each; or nothing.
 
     "0 alarms" means that all is well only where these lines are absent.
     """
-    tallies = {name: tally for name, tally in sorted(pipeline.guard.coverage.tallies().items()) if tally.vehicles}
+    tallies = {name: tally for name, tally in sorted(outcome.tallies.items()) if tally.vehicles}
     if not tallies:
         return ["nothing was judged: there is no sample in it that a detector judges"]
     rows: dict[tuple[str, str, int, tuple[str, ...]], list[str]] = {}

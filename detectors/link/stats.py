@@ -7,7 +7,6 @@ offset goes with the past. Used by the `link` detector, and by the diagnosis to 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -187,12 +186,19 @@ class LinkStats:
         A clock that is set does that; a link that gets slow does not. By its fastest stream: NaN if that is too slow to
         tell, or has not been heard for a whole window.
         """
-        whole = np.flatnonzero(self.span_s()[:, slot] >= self.window_s)
-        rate_hz = self.usual_rate[whole, slot]
-        if not len(whole) or not np.nanmax(rate_hz, initial=0.0) >= SEAM_HZ:
-            return math.nan
-        k = int(whole[np.nanargmax(rate_hz)])
-        return self.window_s - float(self._count[k, :, slot].sum() / self.usual_rate[k, slot])
+        return float(self.seams_s(np.array([slot], np.int32))[0])
+
+    def seams_s(self, slots: I4) -> F8:
+        """`seam_s` of these slots."""
+        rate_hz = self.usual_rate[:, slots]
+        whole = (self.span_s()[:, slots] >= self.window_s) & ~np.isnan(rate_hz)
+        known = np.where(whole, rate_hz, -np.inf)
+        k, every = known.argmax(axis=0), np.arange(len(slots))
+        tells = known[k, every] >= SEAM_HZ
+        found: F8 = np.full(len(slots), np.nan)
+        k, chosen = k[tells], slots[tells]
+        found[tells] = self.window_s - self._count[k, :, chosen].sum(axis=1) / self.usual_rate[k, chosen]
+        return found
 
     def gap_s(self) -> F8:
         """The longest interval in the window."""

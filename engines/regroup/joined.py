@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from functools import reduce
 from itertools import accumulate
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from watchkeeper.detectors.coverage.table import EXAMPLES
+from watchkeeper.detectors.coverage.table import Tally
 from watchkeeper.engines.regroup.layout import at, layout_of, put
 from watchkeeper.streams.batch import F8, I4
 
@@ -99,7 +101,8 @@ def _common(states: Sequence[State]) -> State:
         },
         "guard.state.looked_t": max(guard["looked_t"] for guard in guards),
         "guard.state.coverage.gone": [
-            _tally(rows) for rows in zip(*(guard["coverage"]["gone"] for guard in guards), strict=True)
+            asdict(reduce(Tally.plus, (Tally(**row) for row in rows)))
+            for rows in zip(*(guard["coverage"]["gone"] for guard in guards), strict=True)
         ],
         "guard.state.alarms.parts": sorted({tuple(row) for guard in guards for row in guard["alarms"]["parts"]}),
     }
@@ -117,18 +120,6 @@ def _common(states: Sequence[State]) -> State:
         found[f"watches.{name}.state.scores"] = np.concatenate([watch["scores"] for watch in watches])
         found[f"watches.{name}.state.worst.causes"] = next((names for names in causes if names is not None), None)
     return found
-
-
-def _tally(rows: Sequence[State]) -> State:
-    """One tally of several (detectors/coverage/table.py)."""
-    found: State = {"judged": sum(row["judged"] for row in rows)}
-    for key in ("not_judged", "partly"):
-        found[key] = dict(sum((Counter(row[key]) for row in rows), Counter()))
-    examples: dict[str, list[str]] = {}
-    for row in rows:
-        for why, names in row["examples"].items():
-            examples[why] = [*examples.get(why, []), *names][:EXAMPLES]
-    return {**found, "examples": examples}
 
 
 def _one_detector(own: Sequence[State], turns: Mapping[str, str], newest: str) -> None:

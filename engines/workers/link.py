@@ -1,0 +1,106 @@
+"""The parent's end of one worker: messages go out and answers come in by threads, a bounded number at a time.
+
+A worker that ends, or whose answer is an error, fails everything: WorkerError, in words. Nothing goes on half blind.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
+from queue import Empty, Queue
+from threading import Thread
+
+from watchkeeper.config.schema import Config
+from watchkeeper.detectors.engine.part import Part
+from watchkeeper.engines.workers.child import FAILED, serve
+
+# How long a worker has to end by itself when it is asked to, in seconds.
+LEAVES_S = 5.0
+
+
+class WorkerError(RuntimeError):
+    """A worker has failed or ended."""
+
+
+class Link:
+    """One worker. `ask` does not wait unless `most` messages are unanswered; `answer` gives the answers in order."""
+
+    def __init__(self, config: Config, part: Part, most: int) -> None:
+        self.name = part.name
+        context = get_context("spawn")
+        self._pipe, theirs = context.Pipe()
+        self._process = context.Process(
+            target=serve, args=(theirs, config, part), name=f"watchkeeper {part.name}", daemon=True
+        )
+        self.failed = False
+        self._process.start()
+        theirs.close()
+        self._asks: Queue[list[bytes] | None] = Queue(most)
+        self._answers: Queue[bytes | WorkerError] = Queue()
+        self._threads = [
+            Thread(target=_write, args=(self._pipe, self._asks), daemon=True, name=f"to {part.name}"),
+            Thread(target=self._read, daemon=True, name=f"from {part.name}"),
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    @property
+    def pid(self) -> int:
+        """Of the process."""
+        return self._process.pid or 0
+
+    @property
+    def answered(self) -> bool:
+        """Whether there is an answer now."""
+        return not self._answers.empty()
+
+    def ask(self, kind: bytes, body: bytes = b"") -> None:
+        """One more message."""
+        self._asks.put([kind, body])
+
+    def answer(self, timeout_s: float | None = None) -> bytes:
+        """The next answer. WorkerError: there will be none."""
+        try:
+            found = self._answers.get(timeout=timeout_s)
+        except Empty:
+            raise WorkerError(f"worker {self.name}: no answer within {timeout_s:g} s") from None
+        if isinstance(found, WorkerError):
+            # whoever asks again hears the same
+            self._answers.put(found)
+            raise found
+        return found
+
+    def _read(self) -> None:
+        try:
+            while True:
+                head, body = self._pipe.recv_bytes(), self._pipe.recv_bytes()
+                if head == FAILED:
+                    self.failed = True
+                    self._answers.put(WorkerError(f"worker {self.name} failed:\n{body.decode()}"))
+                    return
+                self._answers.put(body)
+        except (EOFError, OSError):
+            self.failed = True
+            self._process.join(LEAVES_S)
+            self._answers.put(WorkerError(f"worker {self.name} ended (exit code {self._process.exitcode})"))
+
+    def close(self) -> None:
+        """The worker ends: by itself when the pipe does, or else at once."""
+        with suppress(Exception):
+            self._asks.put_nowait(None)
+        self._pipe.close()
+        self._process.join(LEAVES_S)
+        if self._process.is_alive():
+            self._process.kill()
+            self._process.join()
+
+
+def _write(pipe: Connection, asks: Queue[list[bytes] | None]) -> None:
+    with suppress(OSError):
+        while (message := asks.get()) is not None:
+            for part in message:
+                pipe.send_bytes(part)
+    # what is asked of a worker that has gone is not waited for: `answer` says what happened
+    while asks.get() is not None:
+        pass
