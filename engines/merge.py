@@ -18,8 +18,9 @@ from typing import Any
 import msgspec
 
 from watchkeeper.config.schema import Config
-from watchkeeper.detectors.alarms.events import CLEARED, RAISED, AlarmBook, AlarmEvent
+from watchkeeper.detectors.alarms.events import CLEARED, RAISED, UPDATED, AlarmBook, AlarmEvent
 from watchkeeper.detectors.clock.alarms import ClockAlarms
+from watchkeeper.detectors.coverage.declaration import WATCH
 from watchkeeper.detectors.engine.pipeline import NEVER, in_order
 from watchkeeper.detectors.engine.quiet import wakes
 from watchkeeper.detectors.fleet.clocks import ClockNote
@@ -52,6 +53,8 @@ class Merge:
         if config.diagnosis.enabled and config.detectors.link.enabled:
             self.incidents = Incidents(config, self.scene.fleet, self.scene.links, self.book, self.scene.gateways)
             self.incidents.on_error = self._failed
+        # alarms about a detector, which runs in several operators: which of them have trouble with it
+        self._failing: dict[tuple[str, ...], set[int]] = {}
         self._notes: list[ClockNote] = []
         self._gateways: tuple[str, ...] = ()
         self._done = self._stream_done = NEVER
@@ -77,8 +80,9 @@ class Merge:
         if clock.first is not None:
             self._done = self._stream_done = clock.first - 1
         by_tick: dict[int, list[Told]] = {}
-        for answer in answers:
+        for number, answer in enumerate(answers):
             for told in answer.ticks:
+                told.events = [one for event in told.events if (one := self._one_alarm(event, number)) is not None]
                 by_tick.setdefault(told.tick, []).append(told)
         found: list[AlarmEvent] = []
         if clock.tick is not None:
@@ -131,6 +135,27 @@ class Merge:
         if self.incidents is not None:
             kept = in_order(kept + self.incidents.step(t, kept))
         return kept
+
+    def _one_alarm(self, event: AlarmEvent, operator: int) -> AlarmEvent | None:
+        """An event about a detector as if it ran in one place: raised by the first that fails, ended by the last."""
+        if event.kind != WATCH or len(event.subjects) < 2:
+            return event
+        failing = self._failing.setdefault(event.subjects, set())
+        known = bool(failing)
+        if event.state == CLEARED:
+            # after a restart with another number of operators nobody knows who it was
+            failing -= {operator} if operator in failing else {min(failing, default=operator)}
+            if failing:
+                return None
+            del self._failing[event.subjects]
+        else:
+            failing.add(operator)
+        last = self.book.active.get((event.kind, event.subjects))
+        if last is None:
+            return event
+        state = UPDATED if known and event.state == RAISED else event.state
+        same = {"id": last.id, "t_onset": last.t_onset, "t_raised": last.t_raised, "state": state}
+        return spoken(msgspec.structs.replace(event, **same), self.book.called)
 
     def _known(self, event: AlarmEvent) -> AlarmEvent | None:
         """An operator's event with what is known here of its alarm; None if the alarm found no room."""
@@ -187,6 +212,7 @@ class Merge:
             "notes": [list(astuple(note)) for note in self._notes], "names": list(self._gateways),
             "ticks": [self._done, self._stream_done], "fleet": fleet.snapshot(), "gateways": self.scene.gateways,
             "via": links.via[:n], "ratio": links.ratio[:, :n], "share": links.share[:, :n],
+            "failing": [[list(subjects), sorted(who)] for subjects, who in self._failing.items()],
             "excess_s": links.excess_s[:n], "seams_s": links.seam[:n],
         }  # fmt: skip
         return bytes(StateEncoder().encode(state))
@@ -200,6 +226,7 @@ class Merge:
         self.clock_alarms.restore(state["clock_alarms"])
         self._notes = [ClockNote(*note) for note in state["notes"]]
         self._gateways = tuple(state["names"])
+        self._failing = {tuple(subjects): set(who) for subjects, who in state["failing"]}
         self._done, self._stream_done = state["ticks"]
         scene = self.scene
         scene.fleet.restore(state["fleet"])

@@ -51,8 +51,8 @@ def cut(whole: dict[str, Any], part: int, parts: int, *, counts: bool) -> dict[s
         "waiting": [row for row in signs["waiting"] if row[0] in mine],
     }
     book = state["book"]
-    # an alarm about a detector has two subjects, and its operator's vehicles may go anywhere
-    book["active"] = [e for e in book["active"] if e["subjects"][0] in mine or len(e["subjects"]) > 1]
+    # an alarm about a detector has two subjects; where the trouble goes on, it is raised again
+    book["active"] = [e for e in book["active"] if (len(e["subjects"]) > 1 and counts) or e["subjects"][0] in mine]
     book["below"] = [row for row in book["below"] if row[1][0] in mine]
     if not counts:
         _clear(state)
@@ -63,6 +63,7 @@ def _clear(state: dict[str, Any]) -> None:
     """What was counted so far goes elsewhere."""
     state["drops"], state["samples"], state["crowded_out"] = [], {}, 0
     state["book"]["refused"] = 0
+    state["guard"]["state"]["alarms"]["parts"] = []
     coverage = state["guard"]["state"]["coverage"]
     coverage["gone"] = [dict(NO_TALLY) for _ in coverage["gone"]]
     for fence in state["fences"].values():
