@@ -1,10 +1,13 @@
 """The parent's end of one worker: messages go out and answers come in by threads, a bounded number at a time.
 
+What is asked is in shared memory, and the pipe says where; answers are small and come through the pipe.
+
 A worker that ends, or whose answer is an error, fails everything: WorkerError, in words. Nothing goes on half blind.
 """
 
 from __future__ import annotations
 
+import struct
 from contextlib import suppress
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
@@ -14,6 +17,7 @@ from threading import Thread
 from watchkeeper.config.schema import Config
 from watchkeeper.detectors.engine.part import Part
 from watchkeeper.engines.workers.child import FAILED, serve
+from watchkeeper.engines.workers.memory import Block
 
 # How long a worker has to end by itself when it is asked to, in seconds.
 LEAVES_S = 5.0
@@ -34,9 +38,14 @@ class Link:
             target=serve, args=(theirs, config, part), name=f"watchkeeper {part.name}", daemon=True
         )
         self.failed = False
+        # the first answer, that it is ready, comes unasked
+        self._most, self._unanswered = most, 1
         self._process.start()
         theirs.close()
-        self._asks: Queue[list[bytes] | None] = Queue(most)
+        # one more than can be unanswered: what a worker reads is not written to
+        self._blocks = [Block(f"watchkeeper {i}") for i in range(most + 2)]
+        self._number = 0
+        self._asks: Queue[bytes | None] = Queue(most)
         self._answers: Queue[bytes | WorkerError] = Queue()
         self._threads = [
             Thread(target=_write, args=(self._pipe, self._asks), daemon=True, name=f"to {part.name}"),
@@ -57,7 +66,12 @@ class Link:
 
     def ask(self, kind: bytes, body: bytes = b"") -> None:
         """One more message."""
-        self._asks.put([kind, body])
+        if self._unanswered >= self._most:
+            raise RuntimeError(f"{self._unanswered} messages to worker {self.name} are not answered yet")
+        self._unanswered += 1
+        block = self._blocks[self._number % len(self._blocks)]
+        self._number += 1
+        self._asks.put(kind + struct.pack("<Q", block.write(body)) + block.path.encode())
 
     def answer(self, timeout_s: float | None = None) -> bytes:
         """The next answer. WorkerError: there will be none."""
@@ -69,6 +83,7 @@ class Link:
             # whoever asks again hears the same
             self._answers.put(found)
             raise found
+        self._unanswered -= 1
         return found
 
     def _read(self) -> None:
@@ -94,13 +109,14 @@ class Link:
         if self._process.is_alive():
             self._process.kill()
             self._process.join()
+        for block in self._blocks:
+            block.close()
 
 
-def _write(pipe: Connection, asks: Queue[list[bytes] | None]) -> None:
+def _write(pipe: Connection, asks: Queue[bytes | None]) -> None:
     with suppress(OSError):
         while (message := asks.get()) is not None:
-            for part in message:
-                pipe.send_bytes(part)
+            pipe.send_bytes(message)
     # what is asked of a worker that has gone is not waited for: `answer` says what happened
     while asks.get() is not None:
         pass
