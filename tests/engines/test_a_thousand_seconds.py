@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import zip_longest
 
+import msgspec
 import pytest
 
 from tests.engines.test_sharded import behind_gateways, through
-from watchkeeper.config.schema import Config
+from watchkeeper.config.schema import Config, FleetLimits
 from watchkeeper.detectors.engine.pipeline import Pipeline
 from watchkeeper.engines.sharded import Sharded
 from watchkeeper.streams.batch import Batch
@@ -16,6 +17,8 @@ from watchkeeper.streams.logs.chunks import join
 from watchkeeper.streams.simulate import simulate
 
 SECONDS = 1010
+# sixteen operators with room for twenty thousand vehicles each would take gigabytes
+SMALL = msgspec.structs.replace(Config(), fleet=FleetLimits(max_vehicles=200))
 
 
 def named(batch: Batch, prefix: str) -> Batch:
@@ -40,7 +43,7 @@ def world() -> list[Batch]:
 
 @pytest.fixture(scope="module")
 def single(world: list[Batch]) -> list[bytes]:
-    return through(Pipeline(Config()), world)
+    return through(Pipeline(SMALL), world)
 
 
 @pytest.mark.parametrize("shards", [1, 2, 4, 16])
@@ -51,4 +54,4 @@ def test_any_number_of_shards_gives_the_bytes_of_one_pipeline(
     kinds = {line.split(b'"kind":"')[1].split(b'"')[0].decode() for line in single}
     assert kinds >= {"incident", "silence", "conflict", "los", "gps_imu", "gnss_interference", "intent"}
     assert any(b'"diagnosis":{' in line for line in single)
-    assert sorted(through(Sharded(Config(), shards), world)) == sorted(single)
+    assert sorted(through(Sharded(SMALL, shards), world)) == sorted(single)

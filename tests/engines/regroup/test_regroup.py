@@ -5,10 +5,11 @@ from __future__ import annotations
 import random
 from hashlib import blake2b
 
+import msgspec
 import pytest
 
 from tests.engines.test_sharded import behind_gateways
-from watchkeeper.config.schema import Config
+from watchkeeper.config.schema import Config, FleetLimits
 from watchkeeper.detectors.alarms.events import encode_event
 from watchkeeper.detectors.engine.part import of_vehicles
 from watchkeeper.detectors.engine.pipeline import Pipeline
@@ -19,6 +20,8 @@ from watchkeeper.streams.batch import Batch
 from watchkeeper.streams.simulate import simulate
 from watchkeeper.streams.split import BUCKETS
 
+SMALL = msgspec.structs.replace(Config(), fleet=FleetLimits(max_vehicles=200))
+
 
 @pytest.fixture(scope="module")
 def world() -> list[Batch]:
@@ -27,7 +30,7 @@ def world() -> list[Batch]:
 
 @pytest.fixture(scope="module")
 def single(world: list[Batch]) -> list[bytes]:
-    pipeline = Pipeline(Config())
+    pipeline = Pipeline(SMALL)
     return [encode_event(e) for batch in world for e in pipeline.feed(batch)] + [
         encode_event(e) for e in pipeline.finish()
     ]
@@ -35,10 +38,10 @@ def single(world: list[Batch]) -> list[bytes]:
 
 def run(world: list[Batch], cuts: list[int], shards: list[int]) -> list[bytes]:
     """`shards[0]` until batch `cuts[0]`, then `shards[1]`, and so on."""
-    sharded, found, left = Sharded(Config(), shards[0]), [], list(zip(cuts, shards[1:], strict=True))
+    sharded, found, left = Sharded(SMALL, shards[0]), [], list(zip(cuts, shards[1:], strict=True))
     for number, batch in enumerate(world):
         while left and number == left[0][0]:
-            moved = Sharded(Config(), left.pop(0)[1])
+            moved = Sharded(SMALL, left.pop(0)[1])
             moved.load(sharded.dump())
             sharded = moved
         found += sharded.feed(batch)
@@ -64,7 +67,7 @@ def test_random_cuts(world: list[Batch], single: list[bytes], seed: int) -> None
 
 
 def test_dumps_by_bucket_are_those_of_operators_of_one_bucket(world: list[Batch]) -> None:
-    sharded = Sharded(Config(), 3)
+    sharded = Sharded(SMALL, 3)
     for batch in world[: len(world) // 2]:
         sharded.feed(batch)
     dumps = [operator.dump() for operator in sharded.operators[:3]]
@@ -73,7 +76,7 @@ def test_dumps_by_bucket_are_those_of_operators_of_one_bucket(world: list[Batch]
         buckets |= by_bucket(dump, range(i, BUCKETS, 3))
     assert sorted(buckets) == list(range(BUCKETS))
     assert len(regroup(dumps, BUCKETS)) == BUCKETS
-    one = Operator(Config(), of_vehicles(1, 2))
+    one = Operator(SMALL, of_vehicles(1, 2))
     one.load(join([buckets[b] for b in range(1, BUCKETS, 2)]))
     assert not one.pipeline.cold
     assert sorted(one.pipeline.fleet.slot_of) == sorted(
