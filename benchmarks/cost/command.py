@@ -23,7 +23,7 @@ WORKERS = (1, 2, 4, 16, 64, 256, 1000)
 BUSY = 0.7
 # Buckets for each worker where more workers are wanted than there are buckets now.
 BUCKETS_EACH = 16
-# Reach of a conflict search by mid-horizon position, in nautical miles: 650 kt for half of 300 s, and 1 NM.
+# Two aircraft at 650 kt that come within 5 NM in the next 120 s are less than this far apart in 60 s.
 HALO_NM = 28.0
 IMU_HZ = 100.0
 FLEETS = (14_000, 100_000, 200_000, 1_000_000)
@@ -66,12 +66,12 @@ def _stages(cost: Cost) -> None:
 def _fleets(drone: Cost) -> None:
     print(f"fleets of drones, cores {BUSY:.0%} busy:")
     for n in FLEETS:
-        cores = n * (drone.front_us + drone.operator_us + drone.merge_us) / 1e6 / BUSY
+        full = n * (drone.front_us + drone.operator_us + drone.merge_us) / 1e6
         fronts = math.ceil(n * drone.front_us / 1e6 / BUSY)
         moved = n * (drone.ask_bytes + drone.answer_bytes) / 1e9
         print(
-            f"  {n:>9,}: {cores:6.1f} cores, {fronts} of them Front; {moved:.2f} GB/s between stages, "
-            f"{n * drone.state_bytes / 1e9:.1f} GB in a checkpoint"
+            f"  {n:>9,}: work for {full:.1f} cores, so {full / BUSY:.1f} cores, {fronts} of them Front; "
+            f"{moved:.2f} GB/s between stages, {n * drone.state_bytes / 1e9:.1f} GB in a checkpoint"
         )
 
 

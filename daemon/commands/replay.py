@@ -79,7 +79,9 @@ def main(args: argparse.Namespace) -> int:
         print(f"watchkeeper: {problem}", file=sys.stderr)
         return 2
     if args.workers is not None and (
-        refused := next((name for name in ("trace", "report", "http", "to_mqtt") if getattr(args, name)), None)
+        refused := next(
+            (name for name in ("trace", "report", "http", "to_mqtt") if getattr(args, name) is not None), None
+        )
     ):
         problem = f"--{refused.replace('_', '-')} looks into one pipeline: not with --workers"
         print(f"watchkeeper: {problem}", file=sys.stderr)
