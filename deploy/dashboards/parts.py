@@ -16,6 +16,8 @@ from grafana_foundation_sdk.models import dashboard as model
 from grafana_foundation_sdk.models.prometheus import PromQueryFormat
 
 TAG = "watchkeeper"
+# What browsers call the live page: a text field on top of each dashboard, which its links use.
+PAGE = "http://127.0.0.1:9108"
 SOURCE = model.DataSourceRef(type_val="prometheus", uid="${datasource}")
 # A watch is looked at now: half an hour, and fresh every ten seconds.
 SINCE, REFRESH = "now-30m", "10s"
@@ -58,6 +60,9 @@ def board(uid: str, title: str, about: str, *, instances: str = "watchkeeper_bui
         .tooltip(model.DashboardCursorSync.CROSSHAIR)
         .with_variable(dashboard.DatasourceVariable("datasource").label("Prometheus").type("prometheus"))
         .with_variable(where)
+        .with_variable(dashboard.TextBoxVariable("page").label("Live page").default_value(PAGE))
+        .annotation(raised())
+        .link(dashboard.DashboardLink("Live page").type(model.DashboardLinkType.LINK).url("${page}").target_blank(True))
         .link(
             dashboard.DashboardLink("Watchkeeper")
             .type(model.DashboardLinkType.DASHBOARDS)
@@ -69,12 +74,37 @@ def board(uid: str, title: str, about: str, *, instances: str = "watchkeeper_bui
     )
 
 
+def raised() -> dashboard.AnnotationQuery:
+    """A mark in every graph where alarms were raised."""
+    return (
+        dashboard.AnnotationQuery()
+        .name("Alarms raised")
+        .datasource(SOURCE)
+        .enable(True)
+        .icon_color("orange")
+        .expr(
+            "sum by (kind) (increase(watchkeeper_alarm_events_total"
+            '{instance=~"$instance", state="raised"}[$__rate_interval])) > 0'
+        )
+    )
+
+
 def target(query: Query, number: int, *, instant: bool = False) -> prometheus.Dataquery:
     """The query as Grafana sends it."""
     expr = query.expr.replace("{@", '{instance=~"$instance"')
     built = prometheus.Dataquery().expr(expr).legend_format(query.legend).ref_id(chr(ord("A") + number))
     built.datasource(SOURCE)
     return built.instant().format(PromQueryFormat.TABLE) if instant else built.range()
+
+
+def at_this_time() -> dashboard.DashboardLink:
+    """From a graph to the live page at the end of the range that is shown."""
+    return (
+        dashboard.DashboardLink("Live page at the end of this range")
+        .type(model.DashboardLinkType.LINK)
+        .url("${page}/#t=${__to:date:seconds}")
+        .target_blank(True)
+    )
 
 
 def limits(steps: Steps) -> dashboard.ThresholdsConfig:
@@ -125,6 +155,7 @@ def graph(
         panel.override_by_name(name, [model.DynamicConfigValue(id_val="color", value=fixed)])
     for number, query in enumerate(queries):
         panel.with_target(target(query, number))
+    panel.links([at_this_time()])
     return panel
 
 

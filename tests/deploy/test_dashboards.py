@@ -6,17 +6,21 @@ import json
 import re
 import subprocess
 import sys
+import tomllib
 from collections.abc import Callable, Iterator
 from itertools import combinations
 from pathlib import Path
 
 import pytest
+import yaml
 from prometheus_client.exposition import generate_latest
 
 from watchkeeper.config.loader import load
 from watchkeeper.daemon.app import App
 from watchkeeper.detectors.catalog import gauges, kinds
 from watchkeeper.evaluation.textfile.command import PREFIX
+
+from where import ROOT
 
 # What Prometheus and prometheus-client give by themselves.
 GIVEN = {"up", "process_cpu_seconds_total", "process_resident_memory_bytes", "process_open_fds"}
@@ -57,7 +61,9 @@ def test_a_dashboard_is_whole(name: str, deploy: Path) -> None:
     board = json.loads((deploy / "grafana" / "dashboards" / f"{name}.json").read_text())
     assert board["uid"] == f"watchkeeper-{name}"
     assert board["schemaVersion"] >= 41
-    assert [v["name"] for v in board["templating"]["list"]] == ["datasource", "instance"]
+    assert [v["name"] for v in board["templating"]["list"]] == ["datasource", "instance", "page"]
+    assert [mark["name"] for mark in board["annotations"]["list"]] == ["Alarms raised"]
+    assert {link["url"] for link in board["links"] if link["type"] == "link"} == {"${page}"}
     panels = board["panels"]
     assert len({p["id"] for p in panels}) == len(panels)
     for panel in panels:
@@ -85,6 +91,11 @@ def test_every_query_is_valid_promql(panels: Panels, tool: Tool, said: Said, tmp
     assert len(panels) > 80
 
 
+def rules_text(deploy: Path) -> str:
+    """Both files of rules."""
+    return "".join((deploy / "prometheus" / name).read_text() for name in ("rules.yml", "traffic.yml"))
+
+
 def test_every_metric_asked_for_exists(panels: Panels, deploy: Path, metrics_text: str) -> None:
     exported = set(re.findall(r"^(\w+?)(?:\{| )", metrics_text, re.MULTILINE)) | GIVEN
     written = set(re.findall(r'"(\w+)"', (deploy.parent / "evaluation" / "textfile" / "command.py").read_text()))
@@ -96,8 +107,8 @@ def test_every_metric_asked_for_exists(panels: Panels, deploy: Path, metrics_tex
             else:
                 known = name in exported
             assert known, f"{board}, {title}: there is no {name}"
-    for name in names_in((deploy / "prometheus" / "rules.yml").read_text()):
-        assert name in exported, f"rules.yml: there is no {name}"
+    for name in names_in(rules_text(deploy)):
+        assert name in exported, f"rules: there is no {name}"
 
 
 def test_every_figure_of_the_detectors_has_its_line(metrics_text: str) -> None:
@@ -106,7 +117,7 @@ def test_every_figure_of_the_detectors_has_its_line(metrics_text: str) -> None:
 
 
 def test_no_kind_of_alarm_is_without_a_rule(deploy: Path) -> None:
-    rules = (deploy / "prometheus" / "rules.yml").read_text()
+    rules = rules_text(deploy)
     named = {name for names in re.findall(r'alarms_active\{kind=~?"([^"]+)"', rules) for name in names.split("|")}
     (left_out,) = re.findall(r'alarms_active\{kind!~"([^"]+)"', rules)
     # silence has a rule about the share of the fleet, an incident is made of alarms that have theirs
@@ -120,13 +131,33 @@ def test_the_metrics_page_is_clean(metrics_text: str, tool: Tool, said: Said) ->
 
 def test_the_rules_pass_their_unit_tests(deploy: Path, tool: Tool, said: Said) -> None:
     promtool, folder = tool("promtool", "prometheus"), deploy / "prometheus"
-    for task in ("check rules rules.yml", "test rules rules_test.yml", "check config --syntax-only prometheus.yml"):
+    for task in (
+        "check rules rules.yml traffic.yml",
+        "test rules rules_test.yml",
+        "check config --syntax-only prometheus.yml",
+    ):
         code, words = said(promtool, *task.split(), cwd=folder)
         assert code == 0, words
 
 
 def test_every_rule_has_a_unit_test(deploy: Path) -> None:
-    rules = re.findall(r"- alert: (\w+)", (deploy / "prometheus" / "rules.yml").read_text())
+    rules = re.findall(r"- alert: (\w+)", rules_text(deploy))
     tests = (deploy / "prometheus" / "rules_test.yml").read_text()
     fired = set(re.findall(r"alertname: (\w+)\n\s+exp_alerts:\n", tests))
     assert fired == set(rules)
+
+
+def test_every_rule_links_to_what_to_do_and_to_the_page(deploy: Path) -> None:
+    repository = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["urls"]["Repository"]
+    headings = {line[4:].lower() for line in (ROOT / "docs/runbook.md").read_text().splitlines() if line[:4] == "### "}
+    alerts = [
+        rule
+        for name in ("rules.yml", "traffic.yml")
+        for group in yaml.safe_load((deploy / "prometheus" / name).read_text())["groups"]
+        for rule in group["rules"]
+    ]
+    links = {rule["alert"]: rule["annotations"]["runbook_url"].partition("#") for rule in alerts}
+    assert {link[0] for link in links.values()} == {f"{repository}/blob/main/docs/runbook.md"}
+    assert {name: link[2] for name, link in links.items()} == {name: name.lower() for name in links}
+    assert {name.lower() for name in links} == headings
+    assert all("$externalLabels.page" in rule["annotations"]["page"] for rule in alerts)

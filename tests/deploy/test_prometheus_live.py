@@ -69,12 +69,12 @@ def evaluations(tmp_path: Path) -> Iterator[int]:
     server.server_close()
 
 
-def prometheus_config(folder: Path, daemon: int, node: int, rules: Path) -> Path:
+def prometheus_config(folder: Path, daemon: int, node: int, rules: list[Path]) -> Path:
     path = folder / "prometheus.yml"
     jobs = {"watchkeeper": daemon, "node": node}
     config = {
         "global": {"scrape_interval": "1s", "evaluation_interval": "1s"},
-        "rule_files": [str(rules)],
+        "rule_files": list(map(str, rules)),
         "scrape_configs": [
             {"job_name": job, "static_configs": [{"targets": [f"127.0.0.1:{port}"]}]} for job, port in jobs.items()
         ],
@@ -129,7 +129,8 @@ def test_every_panel_and_every_rule_has_data(
 ) -> None:  # fmt: skip
     program = tool("prometheus", "prometheus")
     daemon_port, port = free_port(), free_port()
-    config = prometheus_config(tmp_path, daemon_port, evaluations, deploy / "prometheus" / "rules.yml")
+    rule_files = [deploy / "prometheus" / name for name in ("rules.yml", "traffic.yml")]
+    config = prometheus_config(tmp_path, daemon_port, evaluations, rule_files)
     api = f"http://127.0.0.1:{port}/api/v1"
     with (tmp_path / "prometheus.log").open("w") as log:
         run(
