@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sys
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,9 @@ from typing import Any
 import pytest
 import yaml
 
+from tools.lock import EXTRAS
 from watchkeeper.config.loader import load
+from watchkeeper.streams.adapters.catalog import discover
 
 from where import ROOT
 
@@ -65,6 +68,19 @@ def test_the_unit_knows_the_daemon(deploy: Path) -> None:
     assert "RestartPreventExitStatus=78" in text
 
 
+def test_only_the_daemon_itself_can_refuse_a_configuration(deploy: Path, tmp_path: Path, said: Said) -> None:
+    """RestartPreventExitStatus is about ExecStart: what another command refuses would be tried for ever."""
+    for path in deploy.rglob("*.service"):
+        started = re.findall(r"^(Exec(?:StartPre|Condition|StartPost))=", path.read_text(), re.MULTILINE)
+        assert not started, path
+    bad = tmp_path / "bad.toml"
+    bad.write_text("[broker]\nurl = 'nowhere'\n[time]\ntick_s = -1\n")
+    code, words = said(BIN / "watchkeeper", "run", "-c", bad)
+    assert code == 78, words
+    assert "broker.url" in words
+    assert "time.tick_s" in words
+
+
 # -- container -------------------------------------------------------------------------------------------------
 
 
@@ -87,44 +103,64 @@ def test_the_image_runs_as_nobody_and_says_how_it_is(deploy: Path) -> None:
     assert re.search(r"^ARG PYTHON=\d+\.\d+\.\d+-slim-\w+$", text, re.MULTILINE), "the base has a full version"
 
 
-@pytest.fixture(scope="module")
-def compose(deploy: Path) -> dict[str, Any]:
-    found: dict[str, Any] = yaml.safe_load((deploy / "compose.yaml").read_text())
-    return found
+# -- compose ---------------------------------------------------------------------------------------------------
+
+SITUATIONS = ("receiver", "drone", "bench")
 
 
-def test_the_compose_file_has_the_form_of_its_specification(deploy: Path, said: Said) -> None:
+def services(deploy: Path, situation: str) -> dict[str, Any]:
+    """The services of a folder, each with what it extends."""
+    folder = deploy / "compose"
+    found: dict[str, Any] = yaml.safe_load((folder / situation / "compose.yaml").read_text())
+    base = yaml.safe_load((folder / "services.yaml").read_text())["services"]
+    whole = {}
+    for name, service in found["services"].items():
+        assert service["extends"] == {"file": "../services.yaml", "service": name}
+        joined = {**base[name], **service}
+        for key in ("ports", "volumes"):
+            joined[key] = [(folder, each) for each in base[name].get(key, [])]
+            joined[key] += [(folder / situation, each) for each in service.get(key, [])]
+        whole[name] = joined
+    return {"services": whole, "volumes": found["volumes"]}
+
+
+def test_the_compose_files_have_the_form_of_their_specification(deploy: Path, said: Said) -> None:
     program = lint("check-jsonschema")
-    code, words = said(program, "--builtin-schema", "vendor.compose-spec", deploy / "compose.yaml")
+    paths = [deploy / "compose" / situation / "compose.yaml" for situation in SITUATIONS]
+    code, words = said(program, "--builtin-schema", "vendor.compose-spec", *paths, deploy / "compose" / "services.yaml")
     assert code == 0, words
 
 
-def test_every_service_is_hardened_pinned_and_watched(compose: dict[str, Any], deploy: Path) -> None:
-    assert {"mosquitto", "watchkeeper", "prometheus", "grafana"} <= set(compose["services"])
+@pytest.mark.parametrize("situation", SITUATIONS)
+def test_every_service_is_hardened_pinned_and_watched(situation: str, deploy: Path) -> None:
+    compose = services(deploy, situation)
+    assert {"mosquitto", "watchkeeper", "prometheus", "alertmanager", "grafana"} <= set(compose["services"])
     for name, service in compose["services"].items():
         assert service["read_only"] is True, name
         assert service["cap_drop"] == ["ALL"], name
         assert service["security_opt"] == ["no-new-privileges:true"], name
         assert re.search(r":v?\d+\.\d+\.\d+$", service["image"]), name
         assert "healthcheck" in service or name == "watchkeeper", f"{name}: only our image brings its own"
-        for port in service.get("ports", []):
+        for _, port in service["ports"]:
             assert port.startswith("127.0.0.1:"), f"{name} is open to the network"
-        for volume in service.get("volumes", []):
+        for folder, volume in service["volumes"]:
             source = volume.partition(":")[0]
-            if source.startswith("./"):
-                assert (deploy / source).exists(), f"{name}: there is no {source}"
+            if source.startswith(".") and not source.endswith("/results"):
+                assert (folder / source).exists(), f"{name}: there is no {source}"
                 assert volume.endswith(":ro"), f"{name} may write to {source}"
-            elif not source.startswith(".."):
+            elif not source.startswith("."):
                 assert source in compose["volumes"], f"{name}: {source}"
 
 
-def test_what_the_services_call_each_other_is_right(compose: dict[str, Any], deploy: Path) -> None:
+@pytest.mark.parametrize("situation", SITUATIONS)
+def test_what_the_services_call_each_other_is_right(situation: str, deploy: Path) -> None:
+    compose = services(deploy, situation)
     prometheus = yaml.safe_load((deploy / "prometheus" / "prometheus.yml").read_text())
     targets = [t for job in prometheus["scrape_configs"] for c in job["static_configs"] for t in c["targets"]]
     targets += [t for a in prometheus["alerting"]["alertmanagers"] for c in a["static_configs"] for t in c["targets"]]
     source = yaml.safe_load((deploy / "grafana/provisioning/datasources/prometheus.yml").read_text())["datasources"][0]
     called = {target.partition(":")[0] for target in targets} | {source["url"].split("/")[2].partition(":")[0]}
-    config = load(deploy / "config" / "watchkeeper.toml", env=compose["services"]["watchkeeper"]["environment"])
+    config = load(deploy / "compose" / situation / "watchkeeper.toml", env={})
     called |= {
         config.broker.url.split("/")[2].partition(":")[0],
         config.alertmanager.url.split("/")[2].partition(":")[0],
@@ -133,7 +169,55 @@ def test_what_the_services_call_each_other_is_right(compose: dict[str, Any], dep
     assert source["jsonData"]["timeInterval"] == prometheus["global"]["scrape_interval"]
     dashboards = yaml.safe_load((deploy / "grafana/provisioning/dashboards/watchkeeper.yml").read_text())
     folder = dashboards["providers"][0]["options"]["path"]
-    assert any(v == f"./grafana/dashboards:{folder}:ro" for v in compose["services"]["grafana"]["volumes"])
+    assert any(v == f"../grafana/dashboards:{folder}:ro" for _, v in compose["services"]["grafana"]["volumes"])
+
+
+@pytest.mark.parametrize("situation", SITUATIONS)
+def test_every_alarm_pages_once_and_its_link_opens_here(situation: str, deploy: Path) -> None:
+    """The Alertmanager sink sends alarms: with it, Prometheus has the rules about the watch only."""
+    config = load(deploy / "compose" / situation / "watchkeeper.toml", env={})
+    mounted = [v for _, v in services(deploy, situation)["services"]["prometheus"]["volumes"]]
+    assert config.alertmanager.url
+    assert not [volume for volume in mounted if "traffic" in volume]
+    prometheus = yaml.safe_load((deploy / "prometheus" / "prometheus.yml").read_text())
+    assert prometheus["rule_files"] == ["/etc/prometheus/rules.yml"]
+    ports = [port for _, port in services(deploy, situation)["services"]["watchkeeper"]["ports"]]
+    assert prometheus["global"]["external_labels"]["page"] == config.http.public_url == "http://127.0.0.1:9108"
+    assert "127.0.0.1:9108:9108" in ports
+
+
+@pytest.mark.parametrize("situation", SITUATIONS)
+def test_the_image_of_a_folder_can_start_its_sources(situation: str, deploy: Path) -> None:
+    arguments = yaml.safe_load((deploy / "compose" / situation / "compose.yaml").read_text())["services"]
+    built = {part for extra in arguments["watchkeeper"]["build"]["args"]["EXTRAS"].split() for part in parts(extra)}
+    for source in load(deploy / "compose" / situation / "watchkeeper.toml", env={}).sources:
+        extra = re.match(r"watchkeeper\[(\w+)\]", discover()[source.type].extra)
+        assert extra is None or extra[1] in built, source.type
+
+
+def parts(extra: str) -> set[str]:
+    """An extra, and the extras that it is made of."""
+    asked = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"][extra]
+    inner = {name for each in asked if each.startswith("watchkeeper[") for name in each[12:-1].split(",")}
+    return {extra} | {name for part in inner for name in parts(part)}
+
+
+def test_every_extra_is_in_all_or_is_left_out_on_purpose() -> None:
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    assert set(extras) - parts("all") == {"bluesky", "dev"}
+
+
+def test_the_image_can_start_every_source_that_needs_no_simulator(deploy: Path) -> None:
+    """Those of its default extras, or of some that EXTRAS may name."""
+    text = (deploy / "Dockerfile").read_text()
+    default = re.search(r'^ARG EXTRAS="([^"]*)"', text, re.MULTILINE)
+    assert default
+    installed = {part for extra in default[1].split() for part in parts(extra)}
+    possible = {part for extra in EXTRAS for part in parts(extra)}
+    assert set(default[1].split()) <= set(EXTRAS) == {path.stem for path in (deploy / "locks").glob("*.lock")}
+    needed = {m[1] for a in discover().values() if (m := re.match(r"watchkeeper\[(\w+)\]", a.extra or ""))}
+    assert needed - possible <= {"bluesky"}
+    assert {"modes", "mavlink", "px4"} <= installed
 
 
 # -- Kubernetes ------------------------------------------------------------------------------------------------
@@ -167,12 +251,32 @@ def test_the_pod_keeps_to_the_restricted_standard_and_can_write_where_it_must(de
     assert own["capabilities"] == {"drop": ["ALL"]}
     assert pod["enableServiceLinks"] is False
     mounted = {mount["mountPath"]: mount["name"] for mount in container["volumeMounts"]}
-    config = load(deploy / "kubernetes" / "watchkeeper.toml", env={})
+    config = load(deploy / "kubernetes" / "watchkeeper.toml", env={"TOWER_TOKEN": "x" * 24})
     assert mounted[config.sinks.state_dir] == stateful["volumeClaimTemplates"][0]["metadata"]["name"]
-    cache = next(e["value"] for e in container["env"] if e["name"] == "XDG_CACHE_HOME")
-    assert cache.startswith(config.sinks.state_dir + "/")
+    secrets = {e["name"] for e in container["env"]}
+    assert {token.token_env for token in config.http.tokens} <= secrets
     assert config.http.port == container["ports"][0]["containerPort"]
     assert str(pod["securityContext"]["runAsUser"]) in (deploy / "Dockerfile").read_text()
+
+
+def test_the_network_policy_lets_out_what_the_settings_can_name(deploy: Path) -> None:
+    """Webhooks and messages by HTTPS anywhere; brokers, sources and Alertmanager by any port of a private network."""
+    policy = yaml.safe_load((deploy / "kubernetes" / "networkpolicy.yaml").read_text())["spec"]
+    private = {"10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16"}
+    open_networks = [rule for rule in policy["egress"] if "ports" not in rule]
+    assert private <= {each["ipBlock"]["cidr"] for rule in open_networks for each in rule["to"]}
+    anywhere = [r for r in policy["egress"] for each in r.get("to", ()) if each["ipBlock"]["cidr"] == "0.0.0.0/0"]
+    assert [port["port"] for rule in anywhere for port in rule["ports"]] == [443]
+    callers = {
+        each["namespaceSelector"]["matchLabels"]["kubernetes.io/metadata.name"]
+        for rule in policy["ingress"]
+        for each in rule["from"]
+    }
+    assert callers == {"monitoring", "ingress-nginx"}
+    ingress = yaml.safe_load((deploy / "kubernetes" / "ingress.yaml").read_text())["spec"]
+    config = load(deploy / "kubernetes" / "watchkeeper.toml", env={"TOWER_TOKEN": "x" * 24})
+    assert [rule["host"] for rule in ingress["rules"]] == ingress["tls"][0]["hosts"] == [config.http.public_name]
+    assert config.http.tokens
 
 
 def test_dashboards_carry_nothing_of_this_machine(deploy: Path) -> None:
