@@ -40,7 +40,7 @@ watchkeeper check-config my.toml --show      # the effective configuration, with
 30005, a broker on 1883 and 8883, MAVLink on UDP ports 14550 and 14540, and BlueSky on 11000, all on this machine
 and within two seconds; or at a log that you name (`watchkeeper init flight.ulg`). `--for receiver`, `drone`,
 `simulator` or `fleet` decides instead. It says what it found and what it assumed, and replaces no file without
-`--force`. `config/example.toml` is another start.
+`--force`. `watchkeeper init --example` prints another start.
 
 `check-config` also names packages that a source needs and that are not installed, files that cannot be read and
 folders that cannot be written to. A document or a serial device that is not there yet is said and is no failure,

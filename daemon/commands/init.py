@@ -7,6 +7,7 @@ import asyncio
 import json
 import shlex
 import sys
+from importlib.resources import files
 from pathlib import Path
 
 from watchkeeper.config.json_schema import FILE_NAME, TITLE, json_schema
@@ -24,6 +25,7 @@ examples:
   watchkeeper init --for drone --out my.toml
   watchkeeper init flight.ulg               for a log that you have
   watchkeeper init --print
+  watchkeeper init --example                the example that comes with the package, on standard output
 
 Only this machine is looked at. Next to the file its JSON Schema is written, for editors (Taplo, Even Better TOML).
 exit codes: 0 written, 1 failed, such as a file that is there already
@@ -38,11 +40,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", metavar="FILE", type=Path, default=DEFAULT, help=f"default: {DEFAULT}")
     parser.add_argument("--print", action="store_true", help="print the file instead of writing it")
     parser.add_argument("--force", action="store_true", help="replace a file that is there")
+    parser.add_argument(
+        "--example", action="store_true", help="print the example with the keys that are changed most often"
+    )
 
 
 @exits
 def main(args: argparse.Namespace) -> int:
     """Look, write, and say what to do next; the exit code."""
+    if args.example:
+        sys.stdout.write(files("watchkeeper.config").joinpath("example.toml").read_text("utf-8"))
+        return 0
     schema: Path = args.out.with_name(FILE_NAME)
     if not args.print and not args.force:
         if args.out.exists():

@@ -24,6 +24,8 @@ from watchkeeper.daemon.init.probe import Found, Places, look
 from watchkeeper.daemon.init.variants import OWN, VARIANTS, decide, plan
 from watchkeeper.daemon.init.written import file_text
 
+from where import ROOT
+
 DOCUMENT = Path("/run/readsb/aircraft.json")
 
 
@@ -222,3 +224,8 @@ def test_nothing_there_takes_less_than_two_seconds_and_is_said() -> None:
     assert time.monotonic() - began < 2.0
     assert found == Found()
     assert decide(found) == ("fleet", "nothing was found that says otherwise")
+
+
+def test_the_example_that_comes_with_the_package_can_be_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["init", "--example"]) == 0
+    assert capsys.readouterr().out == (ROOT / "config" / "example.toml").read_text()
