@@ -9,8 +9,11 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
-# `make data` fetches these.
-SAMPLES = ROOT / "data" / "adsb" / "traffic" / "data" / "samples"
+# Cuts of real recordings that every clone has.
+CUTS = ROOT / "tests" / "recordings"
+# All samples of the traffic library, which `make data` fetches; without them, those of the cuts.
+WHOLE_SAMPLES = ROOT / "data" / "adsb" / "traffic" / "data" / "samples"
+SAMPLES = WHOLE_SAMPLES if WHOLE_SAMPLES.is_dir() else CUTS / "traffic"
 SHARED = ROOT.parent / "shared"
 
 

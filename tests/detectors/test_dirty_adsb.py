@@ -1,6 +1,7 @@
 """Dirty ADS-B as it really comes: a spoofed track is `kinematics` and never a conflict, altitude spikes are nothing.
 
-The recordings are samples of the traffic library (`make data`). Synthetic aircraft are only put around them.
+The recordings are samples of the traffic library: some are in every clone, `make data` fetches all of them.
+Synthetic aircraft are only put around them.
 """
 
 import math
@@ -20,8 +21,6 @@ from watchkeeper.streams.messages import COLUMN, Drop, Kind
 
 from where import SAMPLES
 
-pytestmark = pytest.mark.skipif(not SAMPLES.is_dir(), reason=f"no recordings in {SAMPLES}: run `make data`")
-
 C = COLUMN[Kind.ADSB]
 SPOOFED = "4baac6"
 # It claims to be near Lviv from the first to the second; before and after it is where it says, or says nothing.
@@ -37,6 +36,8 @@ def raised(batches: Iterable[Batch]) -> tuple[list[AlarmEvent], Pipeline]:
 
 
 def recording(name: str) -> list[Batch]:
+    if not (SAMPLES / name).exists():
+        pytest.skip(f"no {name} in {SAMPLES}: run `make data`")
     return list(open_log(SAMPLES / name).batches())
 
 

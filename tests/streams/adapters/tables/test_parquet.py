@@ -17,7 +17,7 @@ from watchkeeper.streams.logs.chunks import join
 from watchkeeper.streams.logs.source import open_log
 from watchkeeper.streams.messages import COLUMN, Kind
 
-from where import SAMPLES
+from where import WHOLE_SAMPLES
 
 T0 = pd.Timestamp("2021-10-07T12:12:53.125Z")
 
@@ -87,11 +87,11 @@ def test_a_table_is_the_same_as_json_and_as_parquet(tmp_path: Path, capsys: pyte
     assert "39 samples" in capsys.readouterr().out
 
 
-@pytest.mark.skipif(not SAMPLES.is_dir(), reason=f"no recordings in {SAMPLES}: run `make data`")
+@pytest.mark.skipif(not WHOLE_SAMPLES.is_dir(), reason=f"no recordings in {WHOLE_SAMPLES}: run `make data`")
 def test_real_recordings_are_the_same_as_json_and_as_parquet(tmp_path: Path) -> None:
     compared = 0
     for name in ("noisy/noisy_spoofing", "featured/belevingsvlucht", "surveys/pixair_toulouse"):
-        path = SAMPLES / f"{name}.json.gz"
+        path = WHOLE_SAMPLES / f"{name}.json.gz"
         if not path.exists():
             continue
         frame = pd.DataFrame(json.loads(gzip.decompress(path.read_bytes())))

@@ -19,7 +19,7 @@ from watchkeeper.streams.logs.chunks import join
 from watchkeeper.streams.logs.source import LogError, open_log
 from watchkeeper.streams.messages import COLUMN, Drop, Kind
 
-from where import SAMPLES
+from where import WHOLE_SAMPLES
 
 T0 = 1633608773
 # the library's column, ours, and what must happen to the value: nothing
@@ -208,10 +208,10 @@ def test_info_and_convert_take_the_file(tmp_path: Path, capsys: pytest.CaptureFi
 
 
 def real_files() -> list[Path]:
-    return sorted(SAMPLES.rglob("*.json.gz")) + sorted(SAMPLES.rglob("*.json"))
+    return sorted(WHOLE_SAMPLES.rglob("*.json.gz")) + sorted(WHOLE_SAMPLES.rglob("*.json"))
 
 
-@pytest.mark.skipif(not SAMPLES.is_dir(), reason=f"no recordings in {SAMPLES}: run `make data`")
+@pytest.mark.skipif(not WHOLE_SAMPLES.is_dir(), reason=f"no recordings in {WHOLE_SAMPLES}: run `make data`")
 def test_every_real_recording_is_read_as_json_has_it_and_nothing_else_is_read() -> None:
     """Python's json module is the reference, row by row."""
     read_files, refused = 0, []

