@@ -1,0 +1,110 @@
+"""The documentation as a site: built strictly, without network, and every page looked at in a browser (`make site`)."""
+
+from __future__ import annotations
+
+import functools
+import shutil
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tools.site.hooks import outside, repository
+
+from where import DOCS, ROOT
+
+SIZES = {"desktop": (1280, 900), "phone": (390, 844)}
+# What is wrong with a page as it is shown: pictures that are none, and content that is wider than the screen.
+WRONG = """() => {
+  const wide = document.documentElement.scrollWidth - window.innerWidth;
+  const broken = [...document.images].filter((i) => i.complete && !i.naturalWidth).map((i) => i.src);
+  return [...broken.map((src) => `no picture ${src}`), ...(wide > 1 ? [`${wide} px too wide`] : [])];
+}"""
+
+
+def test_links_that_leave_the_pages_lead_to_the_repository() -> None:
+    assert outside("deploy.md", "../deploy/compose/bench/README.md") == "deploy/compose/bench/README.md"
+    assert outside("detectors/conflict.md", "../../CHANGELOG.md#x") == "CHANGELOG.md#x"
+    assert outside("detectors/conflict.md", "../mqtt.md") == ""
+    assert repository().startswith("https://")
+
+
+def test_every_page_is_in_the_navigation() -> None:
+    def files(part: Any) -> Iterator[str]:
+        if isinstance(part, str):
+            yield part
+        else:
+            for each in part.values() if isinstance(part, dict) else part:
+                yield from files(each)
+
+    listed = list(files(yaml.safe_load((ROOT / "mkdocs.yml").read_text())["nav"]))
+    assert sorted(listed) == sorted(str(path.relative_to(DOCS)) for path in DOCS.rglob("*.md"))
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The built site, made in a namespace without any network."""
+    mkdocs = shutil.which("mkdocs", path=f"{Path(sys.executable).parent}") or shutil.which("mkdocs")
+    if mkdocs is None:
+        pytest.skip("mkdocs is not installed: pip install -e '.[dev]'")
+    folder = tmp_path_factory.mktemp("site")
+    alone = ["unshare", "--net"] if not subprocess.run(["unshare", "--net", "true"], check=False).returncode else []
+    words = [*alone, mkdocs, "build", "--strict", "--site-dir", str(folder)]
+    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    print(f"\nbuilt {'without network' if alone else 'with the network there'}")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def served(site: Path) -> Iterator[str]:
+    """Its address on this machine."""
+
+    class Quiet(SimpleHTTPRequestHandler):
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=str(site)))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("size", list(SIZES))
+def test_every_page_is_whole_in_a_browser(site: Path, served: str, browser: Any, size: str) -> None:
+    """No console error, no missing picture, nothing wider than the screen, and nothing fetched from elsewhere."""
+    width, height = SIZES[size]
+    found: list[str] = []
+    pages = sorted(path for path in site.rglob("*.html") if path.name != "404.html")
+    with browser.new_page(viewport={"width": width, "height": height}) as page:
+        said: list[str] = []
+        page.on("console", lambda message: said.append(message.text) if message.type == "error" else None)
+        page.on("pageerror", lambda error: said.append(str(error)))
+        page.on(
+            "request", lambda r: said.append(f"fetched {r.url}") if not r.url.startswith((served, "data:")) else None
+        )
+        for path in pages:
+            said.clear()
+            page.goto(f"{served}/{path.relative_to(site)}")
+            found += [f"{path.relative_to(site)}: {words}" for words in [*said, *page.evaluate(WRONG)]]
+    print(f"\n{len(pages)} pages at {width} px")
+    assert len(pages) > 60
+    assert found == []
+
+
+@pytest.mark.long
+def test_the_search_finds_words_of_the_pages(served: str, browser: Any) -> None:
+    with browser.new_page(viewport={"width": 1280, "height": 900}) as page:
+        page.goto(f"{served}/index.html")
+        page.keyboard.press("f")
+        page.keyboard.type("autosave_interval", delay=20)
+        page.wait_for_selector(".md-search-result__item", timeout=20_000)
+        assert "MQTT" in page.inner_text(".md-search-result__list")

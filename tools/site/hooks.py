@@ -1,0 +1,47 @@
+"""What mkdocs does to our pages on the way: links that leave docs/ lead to the repository, where such files are shown.
+
+Pages are written for a reader of the repository, where `../deploy/compose/bench/README.md` is a file. On the site there
+is no such page. mkdocs.yml names this module as a hook.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+LINK = re.compile(r"(\]\()((?!\w+:|#)[^)\s]+)(\))")
+
+
+def repository() -> str:
+    """Where the project lives."""
+    urls: dict[str, str] = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["urls"]
+    return urls["Repository"]
+
+
+def outside(page: str, target: str) -> str:
+    """The path in the repository that a link of a page leads to, or nothing if it stays within docs/."""
+    path, _, anchor = target.partition("#")
+    if not path:
+        return ""
+    parts: list[str] = []
+    for part in (*PurePosixPath("docs", page).parent.parts, *PurePosixPath(path).parts):
+        if part == "..":
+            parts.pop()
+        elif part != ".":
+            parts.append(part)
+    if parts[:1] == ["docs"]:
+        return ""
+    return "/".join(parts) + (f"#{anchor}" if anchor else "")
+
+
+def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
+    """Called by mkdocs for each page."""
+
+    def full(found: re.Match[str]) -> str:
+        path = outside(page.file.src_uri, found[2])
+        return f"{found[1]}{repository()}/blob/main/{path}{found[3]}" if path else found[0]
+
+    return LINK.sub(full, markdown)
