@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 ARGS ?=
 
-.PHONY: demo test chaos mutants check check-page coverage bench bench-check data proofs fuzz reproduce docs dashboards lock notebook pictures clean
+.PHONY: demo test chaos mutants check check-page coverage bench bench-check data proofs fuzz reproduce docs dashboards lock licences sbom packages site parts contained notebook pictures clean
 
 demo: $(VENV)/runs ## broker, simulator, daemon and live alarms: make demo ARGS="--seconds 60"
 	$(BIN)/watchkeeper demo $(ARGS)
@@ -100,6 +100,30 @@ pictures: $(VENV)/ready ## docs/images of the live page, reports and episodes, f
 
 lock: $(VENV)/ready ## deploy/requirements.lock: what the image installs, by version and hash
 	$(BIN)/python -m tools.lock
+
+licences: $(VENV)/ready ## docs/licences.md, of everything that is installed at run time
+	$(BIN)/python -m tools.licences
+
+sbom: $(VENV)/ready ## build/sbom.json: what the image installs, as CycloneDX
+	mkdir -p build
+	cat deploy/requirements.lock deploy/locks/*.lock > build/all.lock
+	$(BIN)/cyclonedx-py requirements build/all.lock --output-file build/sbom.json
+
+packages: $(VENV)/ready ## wheel and sdist in dist/, checked, and tried in a fresh environment
+	rm -rf dist && $(BIN)/python -m build
+	$(BIN)/twine check --strict dist/*
+	$(BIN)/check-wheel-contents dist/*.whl
+	$(BIN)/python -m pytest tests/deploy/test_packages.py $(ARGS)
+
+site: $(VENV)/ready ## the documentation in build/site, and a look at every page in chromium
+	$(BIN)/mkdocs build --strict
+	$(BIN)/python -m pytest tests/docs/test_site.py $(ARGS)
+
+parts: $(VENV)/ready ## the parts of deploy/ as real programs: Prometheus, Alertmanager, mosquitto, nginx
+	$(BIN)/python -m pytest tests/deploy --ignore tests/deploy/test_packages.py $(ARGS)
+
+contained: $(VENV)/ready ## the image's steps by hand: no network, read-only root, nobody, 512 MB; as root
+	$(BIN)/python -m pytest -s tests/deploy/test_contained.py $(ARGS)
 
 dashboards: $(VENV)/ready ## Grafana's dashboards, generated from deploy/dashboards
 	$(BIN)/python deploy/dashboards/generate.py deploy/grafana/dashboards

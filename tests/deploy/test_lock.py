@@ -8,6 +8,7 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from tools.licences import packages
 from tools.lock import EXTRAS, asked, file_of, first_line
 
 from where import ROOT
@@ -52,3 +53,13 @@ def test_the_image_takes_nothing_else() -> None:
     assert "--require-hashes -r requirements.lock" in installs[0]
     assert '--require-hashes --no-deps -r "locks/$extra.lock"' in installs[1]
     assert "--no-deps --no-build-isolation" in installs[2]
+
+
+def test_the_page_of_licences_names_every_package_and_the_daemon_itself_is_permissive() -> None:
+    rows = re.findall(r"^\| ([\w.-]+) \| (.*?) \| (.*?) \|$", (ROOT / "docs" / "licences.md").read_text(), re.MULTILINE)
+    listed = {name: (licence, needed) for name, licence, needed in rows if name != "package"}
+    assert set(listed) == set(packages()), "run `make licences`"
+    own = {name: licence for name, (licence, needed) in listed.items() if needed == "Watchkeeper"}
+    copyleft = [name for name, licence in own.items() if re.search(r"GPL|GNU", licence) and " OR " not in licence]
+    assert copyleft == []
+    assert not [name for name, (licence, _) in listed.items() if licence.startswith("not installed")]
