@@ -1,8 +1,8 @@
 """Makes a release: `python -m tools.release 0.3.0` checks, sets version and date, commits and tags.
 
 Refused while the working tree has changes, the changelog has nothing for the version, or `project.urls` still names
-the owner "example". `--dry-run` says what would change. Nothing is pushed. Afterwards: `make packages`, `git push --follow-tags`, and
-`twine upload dist/*`.
+the owner "example". `--dry-run` says what would change. Nothing is pushed. Afterwards: `make packages`,
+`git push --follow-tags`, and `twine upload dist/*`.
 """
 
 from __future__ import annotations

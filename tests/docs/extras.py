@@ -17,6 +17,15 @@ PROJECT = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text
 ABSENT = {"bluesky"}
 
 
+def flat(extra: str) -> list[str]:
+    """What an extra needs, with the extras that it is made of; this file is run by itself, so nothing is imported."""
+    found: list[str] = []
+    for need in PROJECT["optional-dependencies"][extra]:
+        parts = re.fullmatch(r"watchkeeper\[([\w,]+)\]", need)
+        found += [each for part in parts[1].split(",") for each in flat(part)] if parts else [need]
+    return found
+
+
 def main(words: list[str]) -> int:
     """0 if everything that is asked for is there."""
     assert words[0] == "install"
@@ -27,7 +36,7 @@ def main(words: list[str]) -> int:
         if asked is None or asked[1] not in PROJECT["optional-dependencies"]:
             print(f"no such extra: {word}", file=sys.stderr)
             return 1
-        for need in PROJECT["optional-dependencies"][asked[1]] if asked[1] not in ABSENT else ():
+        for need in flat(asked[1]) if asked[1] not in ABSENT else ():
             name = re.match(r"[\w.-]+", need)
             assert name is not None
             try:

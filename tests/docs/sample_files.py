@@ -14,11 +14,9 @@ from pathlib import Path
 from typing import Any
 
 import can
-import msgspec
 import pandas as pd
 from autopilot_logs import write_bin, write_tlog, write_ulg
 
-from tests.evaluation.conflicts.test_files import TRAJECTORY
 from tests.streams.adapters.receivers.test_receivers import EVEN, ODD, beast
 from tests.streams.adapters.tables import test_opensky, test_traffic
 from tests.streams.adapters.vehicles import test_can, test_dataflash, test_rosbag
@@ -37,10 +35,9 @@ def _simulated(scenario: str, seconds: int) -> Maker:
     return lambda path: main(["simulate", scenario, "--seconds", str(seconds), "--out", str(path)])
 
 
-def _csv(scenario: str, seconds: float, *, shift_deg: float = 0.0) -> Maker:
+def _csv(scenario: str, seconds: float) -> Maker:
     def write(path: Path) -> None:
         frame: Any = simulate(scenario, seed=1, seconds=seconds).to_frame("pandas")
-        frame["lat"] += shift_deg
         frame.to_csv(path, index=False)
 
     return write
@@ -124,11 +121,7 @@ def _text(words: str) -> Maker:
 
 # By page, below the repository, and in the order in which they are made.
 FILES: dict[str, dict[str, Maker]] = {
-    "README.md": {
-        "real.csv": _csv("head-on", 120.0),
-        "gen.csv": _csv("head-on", 120.0, shift_deg=1e-5),
-        "episode.json": lambda path: path.write_bytes(msgspec.json.encode(TRAJECTORY)),
-    },
+    "README.md": {},
     "docs/quickstart.md": {},
     "docs/replay.md": {
         "flight.wklog": _simulated("head-on", 4),
