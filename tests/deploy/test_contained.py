@@ -34,7 +34,17 @@ def folder() -> Iterator[Path]:
 
 
 def test_contained(folder: Path, deploy: Path) -> None:
-    alone = ["unshare", "--net", "--mount", "--propagation", "private"]
+    alone = [
+        "unshare",
+        "--net",
+        "--mount",
+        "--propagation",
+        "private",
+        "--pid",
+        "--fork",
+        "--mount-proc",
+        "--kill-child",
+    ]
     if os.geteuid() != 0 or subprocess.run([*alone, "true"], check=False, capture_output=True).returncode:
         pytest.skip("needs root, and a kernel that lets it make namespaces")
     python = next(p for p in ("/usr/bin/python3.11", "/usr/bin/python3", sys.executable) if Path(p).exists())

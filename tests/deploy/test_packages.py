@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -73,8 +74,14 @@ def broker(tool: Callable[[str, str], str], tmp_path_factory: pytest.TempPathFac
 
 
 def test_the_metadata_would_be_taken(built: Path) -> None:
-    for words in (["twine", "check", "--strict", *built.iterdir()], ["check_wheel_contents", *built.glob("*.whl")]):
-        done = subprocess.run([sys.executable, "-m", *map(str, words)], capture_output=True, text=True, check=False)
+    own = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    for program, *words in (
+        ["twine", "check", "--strict", *built.iterdir()],
+        ["check-wheel-contents", *built.glob("*.whl")],
+    ):
+        found = shutil.which(str(program), path=own)
+        assert found, f"{program} is not installed: pip install -e '.[dev]'"
+        done = subprocess.run([found, *words], capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stdout + done.stderr
 
 

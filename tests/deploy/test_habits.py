@@ -1,0 +1,64 @@
+"""The files for GitHub: forms as their schemas want them, and the workflow tests what pyproject.toml promises."""
+
+from __future__ import annotations
+
+import re
+import sys
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import yaml
+
+from where import ROOT
+
+Said = Callable[..., tuple[int, str]]
+FILES = {
+    "vendor.github-workflows": ".github/workflows/ci.yml",
+    "vendor.dependabot": ".github/dependabot.yml",
+    "vendor.citation-file-format": "CITATION.cff",
+}
+
+
+@pytest.mark.parametrize("schema", list(FILES))
+def test_a_file_has_the_form_of_its_schema(schema: str, said: Said) -> None:
+    program = Path(sys.executable).parent / "check-jsonschema"
+    if not program.exists():
+        pytest.skip("check-jsonschema is not installed: pip install -e '.[dev]'")
+    code, words = said(program, "--builtin-schema", schema, ROOT / FILES[schema])
+    if "unknown schema" in words or "invalid choice" in words:
+        pytest.skip(f"this version does not know {schema}")
+    assert code == 0, words
+
+
+def test_every_python_that_is_promised_is_tested() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    promised = [c.rpartition(" ")[2] for c in project["classifiers"] if re.search(r":: 3\.\d+$", c)]
+    workflow = yaml.safe_load((ROOT / ".github/workflows/ci.yml").read_text())
+    assert workflow["jobs"]["check"]["strategy"]["matrix"]["python"] == promised
+
+
+def test_every_make_target_that_files_and_pages_name_exists() -> None:
+    there = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    pages = [*(ROOT / "docs").rglob("*.md"), *ROOT.glob("*.md"), ROOT / ".github/workflows/ci.yml"]
+    named = {
+        (path.name, word)
+        for path in pages
+        if path.name != "CHANGELOG.md"
+        for words in re.findall(r"(?:`|run: |^    )make ([a-z][a-z -]*)", path.read_text(), re.MULTILINE)
+        for word in words.split()[:2]
+        if word in there or words.split()[0] == word
+    }
+    assert {(page, word) for page, word in named if word not in there} == set()
+
+
+def test_every_issue_form_asks_for_something() -> None:
+    for path in (ROOT / ".github" / "ISSUE_TEMPLATE").glob("*.yml"):
+        form = yaml.safe_load(path.read_text())
+        if path.stem == "config":
+            continue
+        assert {"name", "description", "body"} <= set(form), path
+        ids = [part["id"] for part in form["body"]]
+        assert len(ids) == len(set(ids)), path
+        assert any(part.get("validations", {}).get("required") for part in form["body"]), path
