@@ -1,6 +1,8 @@
 """Runs in namespaces of its own, started by test_contained.py: no network but loopback, every file system read-only.
 
-    python contained.py BIN FOLDER     BIN: programs of the image's environment; FOLDER/state: the only place to write
+    python contained.py BIN FOLDER GROUP
+
+BIN: programs of the image's environment. FOLDER/state: the only place to write. GROUP: a cgroup with little memory.
 
 Starts mosquitto, then the daemon as uid 65534 without capabilities and with 512 MB, then 200 aircraft; kills the daemon
 with -9 and starts it again. Prints what was seen as JSON.
@@ -10,7 +12,6 @@ from __future__ import annotations
 
 import json
 import os
-import resource
 import signal
 import subprocess
 import sys
@@ -21,7 +22,6 @@ from urllib.error import URLError
 from urllib.request import urlopen
 
 NOBODY = 65534
-MEMORY = 512 * 2**20
 PAGE = "http://127.0.0.1:9108"
 BROKER = "mqtt://127.0.0.1:1883"
 
@@ -35,13 +35,17 @@ def seal(folder: Path) -> None:
     )
     for line in Path("/proc/mounts").read_text().splitlines():
         where, kind = line.split()[1:3]
-        if kind not in ("proc", "sysfs", "devpts", "mqueue") and where != str(state) and not where.startswith("/dev"):
+        if (
+            kind not in ("proc", "sysfs", "devpts", "mqueue", "cgroup", "cgroup2")
+            and where != str(state)
+            and not where.startswith("/dev")
+        ):
             subprocess.run(["mount", "-o", "remount,bind,ro", where], check=False, stderr=subprocess.DEVNULL)
 
 
 def confined() -> None:
-    """In the child: 512 MB of memory that is its own."""
-    resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))
+    """In the child: join the group with little memory."""
+    Path(sys.argv[3], "cgroup.procs").write_text("0")
 
 
 def asked(path: str) -> Any:

@@ -22,6 +22,7 @@ from where import copy_checkout
 
 pytestmark = pytest.mark.long
 START_S = 5.0
+MEMORY = 512 * 2**20
 
 
 @pytest.fixture
@@ -33,7 +34,23 @@ def folder() -> Iterator[Path]:
     shutil.rmtree(path)
 
 
-def test_contained(folder: Path, deploy: Path) -> None:
+@pytest.fixture
+def group() -> Iterator[Path]:
+    """A group below our own whose processes have 512 MB together; swap is not counted."""
+    lines = [line.split(":", 2) for line in Path("/proc/self/cgroup").read_text().splitlines()]
+    old = next((path for _, kinds, path in lines if "memory" in kinds.split(",")), None)
+    own = Path(f"/sys/fs/cgroup/memory{old}") if old else Path(f"/sys/fs/cgroup{lines[-1][2]}")
+    made = own / f"watchkeeper-{os.getpid()}"
+    try:
+        made.mkdir()
+        (made / ("memory.limit_in_bytes" if old else "memory.max")).write_text(str(MEMORY))
+    except OSError as error:
+        pytest.skip(f"memory cannot be limited here: {error}")
+    yield made
+    made.rmdir()
+
+
+def test_contained(folder: Path, deploy: Path, group: Path) -> None:
     alone = [
         "unshare",
         "--net",
@@ -63,7 +80,7 @@ def test_contained(folder: Path, deploy: Path) -> None:
     subprocess.run([environment / "bin" / "watchkeeper", "compile"], env=env, cwd="/", check=True)
     subprocess.run(["chmod", "-R", "a+rX,go-w", folder / "kernels", environment], check=True)
     (folder / "state").mkdir()
-    words = [*alone, sys.executable, Path(__file__).with_name("contained.py"), environment / "bin", folder]
+    words = [*alone, sys.executable, Path(__file__).with_name("contained.py"), environment / "bin", folder, group]
     done = subprocess.run(words, capture_output=True, text=True, check=False, env=env)
     assert done.returncode == 0, done.stderr[-3000:]
     seen = json.loads(done.stdout.splitlines()[-1])
