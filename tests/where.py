@@ -17,16 +17,18 @@ SAMPLES = WHOLE_SAMPLES if WHOLE_SAMPLES.is_dir() else CUTS / "traffic"
 SHARED = ROOT.parent / "shared"
 
 
+def own_files() -> list[str]:
+    """Every file of the checkout that is not ignored; of an sdist, which has no git, every file."""
+    if not (ROOT / ".git").exists():
+        return [str(path.relative_to(ROOT)) for path in ROOT.rglob("*") if path.is_file() and ".venv" not in path.parts]
+    words = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    listed = subprocess.run(words, cwd=ROOT, capture_output=True, check=True).stdout.decode()
+    return [name for name in listed.split("\0") if name and os.path.lexists(ROOT / name)]
+
+
 def copy_checkout(into: Path) -> Path:
     """A copy of the checkout, links as links: for builds, which write next to their sources, and for trials."""
-    listed = subprocess.run(
-        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
-        cwd=ROOT,
-        capture_output=True,
-        check=True,
-    )
-    for name in filter(None, listed.stdout.decode().split("\0")):
-        if os.path.lexists(ROOT / name):
-            (into / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(ROOT / name, into / name, follow_symlinks=False)
+    for name in own_files():
+        (into / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, into / name, follow_symlinks=False)
     return into

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-import subprocess
 import tomllib
 from pathlib import Path
 
-from where import ROOT
+from where import ROOT, own_files
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 OURS = re.compile(r"https://github\.com/[\w.-]+/watchkeeper\b")
@@ -15,11 +14,10 @@ OURS = re.compile(r"https://github\.com/[\w.-]+/watchkeeper\b")
 
 def texts() -> dict[str, str]:
     """Every text file of the repository, but for the lists of what was."""
-    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, check=True, capture_output=True, text=True).stdout.split(
-        "\n"
-    )
     paths = [
-        Path(name) for name in listed if name.endswith((".md", ".yml", ".yaml", ".toml", ".cff", ".service", ".py"))
+        Path(name)
+        for name in own_files()
+        if name.endswith((".md", ".yml", ".yaml", ".toml", ".cff", ".service", ".py"))
     ]
     return {str(p): (ROOT / p).read_text() for p in paths if (ROOT / p).is_file() and p.name != "CHANGELOG.md"}
 

@@ -29,7 +29,7 @@ SAMPLE = (
     "tests/config",
     "tests/streams/codec",
     "tests/test_face.py",
-    "tests/real",
+    "tests/detectors/test_recordings.py",
 )
 
 
