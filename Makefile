@@ -106,7 +106,7 @@ licences: $(VENV)/ready ## docs/licences.md, of everything that is installed at 
 
 sbom: $(VENV)/ready ## build/sbom.json: what the image installs, as CycloneDX
 	mkdir -p build
-	cat deploy/requirements.lock deploy/locks/*.lock > build/all.lock
+	$(BIN)/python -m tools.lock --merged > build/all.lock
 	$(BIN)/cyclonedx-py requirements build/all.lock --output-file build/sbom.json
 
 packages: $(VENV)/ready ## wheel and sdist in dist/, checked, and tried in a fresh environment

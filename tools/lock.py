@@ -86,8 +86,19 @@ def resolve(requirements: Iterable[str], constraints: str = "") -> str:
     return done.stdout
 
 
+def merged() -> str:
+    """All lock files as one, each package once: `--merged` prints it, for `make sbom`."""
+    found: dict[str, str] = {}
+    for extra in ("", *EXTRAS):
+        found |= pins(file_of(extra).read_text())
+    return "\n".join(found[name] for name in sorted(found)) + "\n"
+
+
 def main() -> int:
     """Write the lock files."""
+    if "--merged" in sys.argv[1:]:
+        sys.stdout.write(merged())
+        return 0
     LOCKS.mkdir(exist_ok=True)
     everything = sorted({each for extra in ("", *EXTRAS) for each in asked(extra)})
     together = "\n".join(line for line in resolve(everything).splitlines() if "==" in line).replace(" \\", "")
