@@ -2,7 +2,8 @@
 
 The samples go through the one Pipeline as in a replay. Afterwards their own future is the truth: truth.py finds the
 pairs that really lost separation, verdicts.py holds the alarms against them, and rebounce.py works out what other rules
-would have raised. command.py is the same from a terminal.
+would have raised; breakdown.py and calibration.py look closer, and shifted.py makes traffic that nobody keeps apart.
+command.py is the same from a terminal.
 """
 
 from __future__ import annotations
@@ -19,10 +20,15 @@ from watchkeeper.detectors.alarms.events import CLEARED, RAISED, AlarmEvent
 from watchkeeper.detectors.base import SEVERITIES
 from watchkeeper.detectors.engine.pipeline import Pipeline
 from watchkeeper.detectors.engine.replay import events_of
+from watchkeeper.evaluation.alarms.breakdown import Airspace, LookAhead, by_airspace, by_look_ahead
+from watchkeeper.evaluation.alarms.calibration import Calibration, calibration
 from watchkeeper.evaluation.alarms.curve import Curve, trade_off
 from watchkeeper.evaluation.alarms.flights import Reports
+from watchkeeper.evaluation.alarms.ghosts import ghosts
+from watchkeeper.evaluation.alarms.probe import Tracks
 from watchkeeper.evaluation.alarms.rebounce import EvidenceLog
-from watchkeeper.evaluation.alarms.truth import losses
+from watchkeeper.evaluation.alarms.shifted import Shift, shifted
+from watchkeeper.evaluation.alarms.truth import losses, minima
 from watchkeeper.evaluation.alarms.verdicts import Alarm, AlarmVerdict, Figures, LossVerdict, Truth, figures, judge
 from watchkeeper.evaluation.shared.errors import EvaluationError
 from watchkeeper.streams.batch import Batch
@@ -33,7 +39,8 @@ from watchkeeper.streams.logs.source import read_logs
 
 KIND = "conflict"
 ALARM = {
-    "a": TEXT, "b": TEXT, "t_raised": NUMBER, "t_cleared": NUMBER, "severity": TEXT, "verdict": TEXT, "undecided": FLAG,
+    "a": TEXT, "b": TEXT, "t_raised": NUMBER, "t_cleared": NUMBER, "severity": TEXT, "first": TEXT, "verdict": TEXT,
+    "undecided": FLAG,
 }  # fmt: skip
 LOSS = {
     "a": TEXT, "b": TEXT, "t_start": NUMBER, "t_end": NUMBER, "min_sep_nm": NUMBER, "min_vsep_ft": NUMBER,
@@ -53,8 +60,17 @@ class Evaluation(msgspec.Struct, frozen=True):
     figures: Figures
     severity: dict[str, int]
     """How many alarms reached which severity at the worst."""
+    first_severity: dict[str, int]
+    """How many alarms were raised with which severity."""
+    ghosts: list[tuple[str, str]]
+    """Pairs of ids that are one aircraft: no losses in the truth."""
+    ghosts_alarmed: int
+    """How many of these pairs have an alarm all the same."""
     alarms: list[AlarmVerdict]
     losses: list[LossVerdict]
+    look_ahead: list[LookAhead]
+    airspace: list[Airspace]
+    calibration: Calibration | None
     curve: Curve | None
 
     def to_frame(self, backend: Backend | None = None, *, table: Literal["alarms", "losses"] = "alarms") -> Any:
@@ -80,6 +96,12 @@ class Evaluation(msgspec.Struct, frozen=True):
             "interval_s": self.interval_s,
             **msgspec.to_builtins(self.figures),
             "severity": self.severity,
+            "first_severity": self.first_severity,
+            "ghosts": self.ghosts,
+            "ghosts_alarmed": self.ghosts_alarmed,
+            "look_ahead": msgspec.to_builtins(self.look_ahead),
+            "airspace": msgspec.to_builtins(self.airspace),
+            "calibration": msgspec.to_builtins(self.calibration),
             "curve": msgspec.to_builtins(self.curve),
             "loss_list": [
                 msgspec.to_builtins(v.loss) | {"verdict": v.verdict, "warning_s": v.warning_s, "in_view_s": v.in_view_s}
@@ -92,12 +114,20 @@ class Evaluation(msgspec.Struct, frozen=True):
 
 
 def alarms(
-    data: Data, *, config: Config | None = None, min_alt_ft: float = 0.0, curve: bool = False, quiet: bool = False
+    data: Data,
+    *,
+    config: Config | None = None,
+    min_alt_ft: float = 0.0,
+    shift: Shift | None = None,
+    curve: bool = False,
+    calibrated: bool = False,
+    quiet: bool = False,
 ) -> Evaluation:
     """Hold the conflict alarms of a recording against what happened next.
 
     `data` is what `watch` takes: a frame, a path, a simulation, several logs. Reports from below `min_alt_ft` are left
-    out; `curve` adds the trade-off over count and threshold; `quiet` hides the progress bar.
+    out; `shift` flies the flights at other times; `curve` adds the trade-off over count and threshold, `calibrated` the
+    reliability of the probabilities; `quiet` hides the progress bar.
 
     >>> import watchkeeper as wk
     >>> found = wk.evaluate.alarms(wk.simulate("head-on", seed=1, seconds=300))
@@ -111,28 +141,41 @@ def alarms(
         raise EvaluationError("detectors.conflict.enabled is false: there are no alarms to evaluate")
     sources = sources_of(data)
     batches = shown(read_logs(sources), sources, "evaluating", hidden=quiet)
-    result = evaluate(batches, config, min_alt_ft=min_alt_ft, curve=curve)
+    if shift is not None:
+        batches = shifted(batches, shift)
+    result = evaluate(batches, config, min_alt_ft=min_alt_ft, curve=curve, calibrated=calibrated)
     if not result.aircraft:
         above = f" at or above {min_alt_ft:g} ft" if min_alt_ft else ""
         raise EvaluationError(f"no ADS-B samples{above} in {', '.join(str(source.info().path) for source in sources)}")
     return result
 
 
-def evaluate(batches: Iterable[Batch], config: Config, *, min_alt_ft: float = 0.0, curve: bool = False) -> Evaluation:
+def evaluate(
+    batches: Iterable[Batch],
+    config: Config,
+    *,
+    min_alt_ft: float = 0.0,
+    curve: bool = False,
+    calibrated: bool = False,
+) -> Evaluation:
     """Run the pipeline over all batches and judge its conflict alarms; without the reports from below min_alt_ft."""
     c = config.detectors.conflict
     reports, log = Reports(min_alt_ft), EvidenceLog(KIND, config.time.tick_s)
+    noted = curve or calibrated
     pipeline = Pipeline(
         config,
-        every_tick=curve,
-        on_evidence=(lambda window, found: log.tick(window, found, pipeline.fleet.ids)) if curve else None,
+        every_tick=noted,
+        on_evidence=(lambda window, found: log.tick(window, found, pipeline.fleet.ids)) if noted else None,
     )
     events = list(events_of(pipeline, reports.passing(batches)))
     sky = reports.sky(min_gs_kt=c.min_gs_kt)
-    truth = Truth(sky, losses(sky, c.separation_nm, c.vertical_ft, c.zones), c.horizon_s)
-    alarm_verdicts, loss_verdicts = judge(alarms_of(events), truth)
-    worst = Counter(v.alarm.severity for v in alarm_verdicts)
-    result = figures(alarm_verdicts, loss_verdicts, sky.hours)
+    one_aircraft = ghosts(sky)
+    real = [v for v in losses(sky, c.separation_nm, c.vertical_ft, c.zones) if v.pair not in one_aircraft]
+    truth = Truth(sky, real, c.horizon_s, Tracks(sky, minima(sky, c.separation_nm, c.vertical_ft, c.zones)))
+    raised = alarms_of(events)
+    alarm_verdicts, loss_verdicts = judge(raised, truth)
+    worst, first = Counter(alarm.severity for alarm in raised), Counter(alarm.first for alarm in raised)
+    result = figures(alarm_verdicts, loss_verdicts, sky)
     return Evaluation(
         config=config,
         min_alt_ft=min_alt_ft,
@@ -142,8 +185,14 @@ def evaluate(batches: Iterable[Batch], config: Config, *, min_alt_ft: float = 0.
         interval_s=sky.interval_s,
         figures=result,
         severity={severity: worst[severity] for severity in SEVERITIES},
+        first_severity={severity: first[severity] for severity in SEVERITIES},
+        ghosts=sorted(one_aircraft),
+        ghosts_alarmed=len(one_aircraft & {alarm.pair for alarm in raised}),
         alarms=alarm_verdicts,
         losses=loss_verdicts,
+        look_ahead=by_look_ahead(alarm_verdicts, loss_verdicts, truth),
+        airspace=by_airspace(alarm_verdicts, loss_verdicts, truth),
+        calibration=calibration(log, truth) if calibrated else None,
         curve=trade_off(log, c.debounce, truth, result) if curve else None,
     )
 
@@ -162,10 +211,11 @@ def alarms_of(events: Iterable[AlarmEvent]) -> list[Alarm]:
             continue
         if event.state == RAISED:
             a, b = event.subjects
-            found[event.id] = Alarm((a, b), event.t_raised, None, event.severity)
+            predicted_s = event.evidence.get("t_los_s")
+            found[event.id] = Alarm((a, b), event.t_raised, None, event.severity, event.severity, predicted_s)
         else:
             known = found[event.id]
             worst = max(known.severity, event.severity, key=SEVERITIES.index)
             cleared = event.t_cleared if event.state == CLEARED else None
-            found[event.id] = Alarm(known.pair, known.t_raised, cleared, worst)
+            found[event.id] = msgspec.structs.replace(known, t_cleared=cleared, severity=worst)
     return sorted(found.values(), key=lambda alarm: (alarm.t_raised, alarm.pair))

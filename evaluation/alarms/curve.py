@@ -52,7 +52,7 @@ def trade_off(log: EvidenceLog, rule: Debounce, truth: Truth, own: Figures) -> C
     points = []
     for n in sorted({*COUNTS, rule.n}):
         for threshold, alarms in zip(thresholds, rebounce.alarms(n, n, thresholds), strict=True):
-            points.append(_point(n, n, threshold, figures(*judge(alarms, truth), truth.sky.hours)))
+            points.append(_point(n, n, threshold, figures(*judge(alarms, truth), truth.sky)))
     return Curve(_point(rule.n, rule.m, log.threshold, own), points, probability)
 
 

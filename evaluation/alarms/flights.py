@@ -74,6 +74,11 @@ class Sky:
         """Flight hours."""
         return len(self.second) / 3600.0
 
+    @property
+    def lasts_h(self) -> float:
+        """From the first second with anyone in the air to the last, in hours."""
+        return float(np.ptp(self.second)) / 3600.0 if len(self.second) else 0.0
+
 
 class Reports:
     """Collects the ADS-B samples of a stream of batches on its way to someone else.

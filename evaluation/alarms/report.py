@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from watchkeeper.evaluation.alarms.curve import Curve, Point
-from watchkeeper.evaluation.alarms.verdicts import EARLY_S
+from watchkeeper.evaluation.alarms.verdicts import EARLY_S, IN_VIEW_S, MEDIAN_S
 
 if TYPE_CHECKING:
     from watchkeeper.evaluation.alarms.api import Evaluation
@@ -20,10 +20,15 @@ def figures_table(e: Evaluation) -> str:
     rule = c.debounce
     above = f"; above {e.min_alt_ft:,.0f} ft" if e.min_alt_ft else ""
     severities = ", ".join(f"{n:,} {severity}" for severity, n in e.severity.items())
+    first = " ".join(f"{n:,}" for n in e.first_severity.values())
     losses = f"{f.losses_eligible:,} eligible, {f.losses_marginal:,} marginal"
     missed = f"{percent(f.missed_eligible_share)} of {f.losses_eligible:,}; {f.missed_eligible_marginal:,} marginal"
     late = f"{percent(f.late_eligible_share)} of {f.losses_eligible:,}; {f.late_eligible_marginal:,} marginal"
     delay = f"; by {seconds(f.late_eligible_median_s)}, at worst {seconds(f.late_eligible_worst_s)}"
+    in_view = (
+        f"{percent(f.late_or_missed_in_view_share)} of {f.losses_in_view:,} with both in view for {IN_VIEW_S:.0f} s"
+    )
+    nuisance = f"no loss followed; {f.alarms_valid:,} valid; {f.nuisance_undecided:,} out of sight too soon to tell"
     early = f"{f.early_eligible:,} had {EARLY_S:.0f} s or more, {f.in_view_eligible:,} were in view by then"
     lines = [
         (
@@ -45,6 +50,21 @@ def figures_table(e: Evaluation) -> str:
             f"{f.late_eligible:,}",
             f"{late}{delay if f.late_eligible else ''}; {f.late_all:,} of all {f.losses:,}",
         ),
+        (
+            "late or missed, in view",
+            f"{f.late_in_view + f.missed_in_view:,}",
+            f"{in_view}; {f.late_in_view:,} late, {f.missed_in_view:,} missed",
+        ),
+        (
+            "warned by 30 s, in view",
+            percent(f.warned_in_view_share),
+            f"of these; {percent(f.warned_fully_share)} of all losses by 30 s or all the time in view",
+        ),
+        (
+            "warning time, in view",
+            seconds(f.warning_in_view_median_s),
+            f"median over those in view for {MEDIAN_S:.0f} s, late ones below 0",
+        ),
         ("warning time, median", seconds(f.warning_median_s), f"over {f.foreseen:,} losses foreseen"),
         ("warning time, 10th pct", seconds(f.warning_p10_s), "nine in ten had more"),
         (
@@ -53,11 +73,17 @@ def figures_table(e: Evaluation) -> str:
             f"median over all {f.losses_eligible:,}, late ones below 0; {early}",
         ),
         ("alarms", f"{f.alarms:,}", f"{rule.n} of {rule.m} epochs; {severities}"),
+        ("first grade", first, "advisory, caution, warning when raised"),
         ("alarms per flight hour", NONE if f.alarms_per_flight_hour is None else f"{f.alarms_per_flight_hour:.2f}", ""),
         (
             "nuisance alarms",
             f"{f.nuisance:,}",
-            f"no loss followed; {f.nuisance_undecided:,} out of sight too soon to tell",
+            f"{nuisance}; {per_hour(f.nuisance_per_hour)} an hour",
+        ),
+        (
+            "second addresses",
+            f"{len(e.ghosts):,}",
+            f"pairs of ids that are one aircraft; {e.ghosts_alarmed:,} of them alarmed",
         ),
     ]
     return "\n".join(f"{name:24}{value:>9}   {note}".rstrip() for name, value, note in lines)
@@ -120,6 +146,11 @@ def percent(share: float | None) -> str:
 def interval(bounds: tuple[float, float] | None) -> str:
     """A 95 % interval in per cent; nothing when there is none."""
     return f"95 % interval {percent(bounds[0])} to {percent(bounds[1])}" if bounds else ""
+
+
+def per_hour(value: float | None) -> str:
+    """A rate with two digits."""
+    return NONE if value is None else f"{value:.2f}"
 
 
 def seconds(value_s: float | None) -> str:

@@ -77,7 +77,7 @@ def lost_seconds(
     The two aircraft (indices into `sky.ids`, the smaller first), the second, the separations in NM and ft, and by how
     much the vertical minimum is undercut.
     """
-    own_m, own_ft = _minima(sky, separation_nm, vertical_ft, zones)
+    own_m, own_ft = minima(sky, separation_nm, vertical_ft, zones)
     separation_m = float(own_m.max(initial=separation_nm * NM_M))
     # time is the fourth axis, stretched so far that only rows of one second can be neighbours
     place = np.column_stack((sky.xyz_m, (sky.second - sky.second.min(initial=0)) * (4.0 * separation_m)))
@@ -95,7 +95,7 @@ def lost_seconds(
     return a[order], b[order], t[order], arc_m[lost] / NM_M, vsep_ft[lost], short_ft[lost]
 
 
-def _minima(sky: Sky, separation_nm: float, vertical_ft: float, zones: Sequence[Zone]) -> tuple[F8, F8]:
+def minima(sky: Sky, separation_nm: float, vertical_ft: float, zones: Sequence[Zone]) -> tuple[F8, F8]:
     """For each row the horizontal minimum in metres and the vertical one in feet."""
     own_m, own_ft = np.full(len(sky.second), separation_nm * NM_M), np.full(len(sky.second), vertical_ft)
     # backwards, so that the first zone of the file has the last word

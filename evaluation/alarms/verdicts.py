@@ -7,7 +7,7 @@ would have raised with another rule. All times are event time in seconds. docs/e
 from __future__ import annotations
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -15,13 +15,18 @@ import msgspec
 import numpy as np
 
 from watchkeeper.evaluation.alarms.flights import MAX_GAP_S, Flight, Sky
+from watchkeeper.evaluation.alarms.probe import Tracks, time_to_loss_s
 from watchkeeper.evaluation.alarms.truth import Loss
 
 # An alarm that was cleared up to this long before the loss still warned of it.
 GRACE_S = 30.0
 # A warning this long before leaves time to act and to see that it helped.
 EARLY_S = 45.0
-TRUE, NUISANCE = "true", "nuisance"
+# Losses before which both were in view for so long should be warned of, and by so much.
+IN_VIEW_S = 30.0
+# Half of those in view for so long should be warned of by as much: what a terminal algorithm at Dallas/Fort Worth gave.
+MEDIAN_S = 38.0
+TRUE, VALID, NUISANCE = "true", "valid", "nuisance"
 FORESEEN, LATE, MISSED = "foreseen", "late", "missed"
 
 
@@ -33,6 +38,10 @@ class Alarm(msgspec.Struct, frozen=True):
     t_cleared: float | None
     severity: str = ""
     """The worst it reached; unknown for alarms that were only worked out."""
+    first: str = ""
+    """Its severity when it was raised."""
+    predicted_s: float | None = None
+    """The time to loss that it said when it was raised."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +51,7 @@ class Truth:
     sky: Sky
     losses: Sequence[Loss]
     horizon_s: float
+    tracks: Tracks
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +61,7 @@ class AlarmVerdict:
     alarm: Alarm
     verdict: str
     undecided: bool
-    """A nuisance whose pair was not seen to the end of the horizon."""
+    """No loss followed, and its pair was not seen to the end of the horizon."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,12 +94,25 @@ class Figures(msgspec.Struct, frozen=True):
     late_eligible_share: float | None
     late_eligible_median_s: float | None
     late_eligible_worst_s: float | None
+    losses_in_view: int
+    """Losses before which both were in view for IN_VIEW_S or more, steadily or not."""
+    late_in_view: int
+    missed_in_view: int
+    late_or_missed_in_view_share: float | None
+    warned_in_view_share: float | None
+    """Of these, those warned of by IN_VIEW_S or more."""
+    warning_in_view_median_s: float | None
+    """Over the losses in view for MEDIAN_S or more, late ones below 0; None if half of them were missed."""
+    warned_fully_share: float | None
+    """Of all losses, those warned of by IN_VIEW_S or for all the time that both were in view but two reports."""
     pairs_alarmed: int
     pairs_nuisance: int
     pairs_nuisance_share: float | None
     pairs_nuisance_share_95: tuple[float, float] | None
     alarms: int
     alarms_true: int
+    alarms_valid: int
+    """Right when raised: a straight line led to a loss, which did not come."""
     nuisance: int
     nuisance_share: float | None
     nuisance_share_95: tuple[float, float] | None
@@ -102,6 +125,8 @@ class Figures(msgspec.Struct, frozen=True):
     in_view_eligible: int
     """Eligible losses warned of EARLY_S before or earlier, and those that were in view by then."""
     alarms_per_flight_hour: float | None
+    nuisance_per_hour: float | None
+    """Nuisance alarms over the hours that the log lasts."""
 
 
 def judge(alarms: Sequence[Alarm], truth: Truth) -> tuple[list[AlarmVerdict], list[LossVerdict]]:
@@ -111,7 +136,7 @@ def judge(alarms: Sequence[Alarm], truth: Truth) -> tuple[list[AlarmVerdict], li
         alarms_of[alarm.pair].append(alarm)
     for loss in truth.losses:
         losses_of[loss.pair].append(loss)
-    number = {name: i for i, name in enumerate(truth.sky.ids)}
+    number = truth.tracks.number
     return (
         [_judge_alarm(alarm, losses_of[alarm.pair], truth, number) for alarm in alarms],
         [_judge_loss(loss, alarms_of[loss.pair], _in_view_s(loss, truth.sky, number)) for loss in truth.losses],
@@ -125,7 +150,9 @@ def _judge_alarm(alarm: Alarm, losses: Iterable[Loss], truth: Truth, number: dic
     if any(loss.t_start <= until and loss.t_end >= alarm.t_raised for loss in losses):
         return AlarmVerdict(alarm, TRUE, undecided=False)
     seen_until = min(float(flight.pos_t.max(initial=-math.inf)) for flight in flights)
-    return AlarmVerdict(alarm, NUISANCE, undecided=seen_until < foreseeable)
+    ahead_s = time_to_loss_s(truth.tracks, alarm.pair, int(alarm.t_raised), truth.horizon_s)
+    verdict = NUISANCE if math.isnan(ahead_s) else VALID
+    return AlarmVerdict(alarm, verdict, undecided=seen_until < foreseeable)
 
 
 def _judge_loss(loss: Loss, alarms: Iterable[Alarm], in_view_s: float) -> LossVerdict:
@@ -153,7 +180,7 @@ def _cleared(alarm: Alarm) -> float:
     return math.inf if alarm.t_cleared is None else alarm.t_cleared
 
 
-def figures(alarms: Sequence[AlarmVerdict], losses: Sequence[LossVerdict], flight_hours: float) -> Figures:
+def figures(alarms: Sequence[AlarmVerdict], losses: Sequence[LossVerdict], sky: Sky) -> Figures:
     """The figures of all verdicts together."""
     eligible = sum(v.loss.eligible for v in losses)
     missed = [v for v in losses if v.verdict == MISSED]
@@ -167,7 +194,11 @@ def figures(alarms: Sequence[AlarmVerdict], losses: Sequence[LossVerdict], fligh
     typical_s = _median(of_eligible_s)
     pairs = {v.alarm.pair for v in alarms}
     pairs_nuisance = len(pairs - {v.loss.pair for v in losses})
-    nuisance = [v for v in alarms if v.verdict == NUISANCE]
+    nuisance = [v for v in alarms if v.verdict != TRUE]
+    in_view = [v for v in losses if v.in_view_s >= IN_VIEW_S]
+    unwarned = Counter(v.verdict for v in in_view)
+    long_s = [-math.inf if v.warning_s is None else v.warning_s for v in losses if v.in_view_s >= MEDIAN_S]
+    median_s = _median(long_s)
     return Figures(
         losses=len(losses),
         losses_eligible=eligible,
@@ -185,12 +216,22 @@ def figures(alarms: Sequence[AlarmVerdict], losses: Sequence[LossVerdict], fligh
         late_eligible_share=_over(len(late_eligible), eligible),
         late_eligible_median_s=_median(delays_eligible_s),
         late_eligible_worst_s=max(delays_eligible_s, default=None),
+        losses_in_view=len(in_view),
+        late_in_view=unwarned[LATE],
+        missed_in_view=unwarned[MISSED],
+        late_or_missed_in_view_share=_over(unwarned[LATE] + unwarned[MISSED], len(in_view)),
+        warned_in_view_share=_over(sum(_warned(v, IN_VIEW_S) for v in in_view), len(in_view)),
+        warning_in_view_median_s=median_s if median_s is not None and math.isfinite(median_s) else None,
+        warned_fully_share=_over(
+            sum(_warned(v, min(IN_VIEW_S, v.in_view_s - 2.0 * sky.interval_s)) for v in losses), len(losses)
+        ),
         pairs_alarmed=len(pairs),
         pairs_nuisance=pairs_nuisance,
         pairs_nuisance_share=_over(pairs_nuisance, len(pairs)),
         pairs_nuisance_share_95=wilson(pairs_nuisance, len(pairs)) if pairs else None,
         alarms=len(alarms),
         alarms_true=len(alarms) - len(nuisance),
+        alarms_valid=sum(v.verdict == VALID for v in nuisance),
         nuisance=len(nuisance),
         nuisance_share=_over(len(nuisance), len(alarms)),
         nuisance_share_95=wilson(len(nuisance), len(alarms)) if alarms else None,
@@ -200,8 +241,13 @@ def figures(alarms: Sequence[AlarmVerdict], losses: Sequence[LossVerdict], fligh
         warning_eligible_median_s=typical_s if typical_s is not None and math.isfinite(typical_s) else None,
         early_eligible=sum(warning_s >= EARLY_S for warning_s in of_eligible_s),
         in_view_eligible=sum(v.loss.eligible and v.in_view_s >= EARLY_S for v in losses),
-        alarms_per_flight_hour=_over(len(alarms), flight_hours),
+        alarms_per_flight_hour=_over(len(alarms), sky.hours),
+        nuisance_per_hour=_over(len(nuisance), sky.lasts_h),
     )
+
+
+def _warned(v: LossVerdict, by_s: float) -> bool:
+    return v.verdict == FORESEEN and v.warning_s is not None and v.warning_s >= by_s
 
 
 def _over(part: float, whole: float) -> float | None:

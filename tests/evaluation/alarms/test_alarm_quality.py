@@ -24,13 +24,19 @@ from watchkeeper.detectors.engine.replay import Replay
 from watchkeeper.detectors.fleet.fleet import Samples
 from watchkeeper.evaluation.alarms.api import Evaluation, alarms_of, evaluate
 from watchkeeper.evaluation.alarms.flights import Reports
+from watchkeeper.evaluation.alarms.probe import Tracks
 from watchkeeper.evaluation.alarms.rebounce import EvidenceLog, Rebounce
-from watchkeeper.evaluation.alarms.truth import Loss
+from watchkeeper.evaluation.alarms.truth import Loss, minima
 from watchkeeper.evaluation.alarms.verdicts import Alarm, Truth, figures, judge, wilson
 from watchkeeper.streams.messages import Kind
 from watchkeeper.streams.simulate import simulate
 
 PAIR = ("aa0001", "bb0002")
+
+
+def truth_of(reports: Reports, losses: list[Loss]) -> Truth:
+    sky = reports.sky(min_gs_kt=30.0)
+    return Truth(sky, losses, 120.0, Tracks(sky, minima(sky, 5.0, 1000.0, ())))
 
 
 def evaluated(scenes: Any, tracks: list[Any], **options: Any) -> Evaluation:
@@ -112,8 +118,7 @@ def test_of_a_climb_through_the_limit_pipeline_and_truth_get_the_same_part(scene
 def verdicts(scenes: Any, alarms: list[Alarm], losses: list[tuple[float, float]]) -> tuple[list[str], list[Any]]:
     reports = Reports()
     reports.add(scenes.batch_of(scenes.abreast(20.0, seconds=2000)))
-    sky = reports.sky(min_gs_kt=30.0)
-    truth = Truth(sky, [Loss(PAIR, a, z, 4.0, 500.0, True, False) for a, z in losses], 120.0)
+    truth = truth_of(reports, [Loss(PAIR, a, z, 4.0, 500.0, True, False) for a, z in losses])
     of_alarms, of_losses = judge(alarms, truth)
     return [v.verdict for v in of_alarms], [(v.verdict, v.warning_s) for v in of_losses]
 
@@ -165,7 +170,7 @@ def test_an_alarm_of_another_pair_foresees_nothing(scenes: Any) -> None:
     reports = Reports()
     third = replace(scenes.abreast(20.0)[0], name="cc0003")
     reports.add(scenes.batch_of([*scenes.abreast(20.0), third]))
-    truth = Truth(reports.sky(min_gs_kt=30.0), [Loss(PAIR, 200.0, 230.0, 4.0, 500.0, True, False)], 120.0)
+    truth = truth_of(reports, [Loss(PAIR, 200.0, 230.0, 4.0, 500.0, True, False)])
     ((of_alarm,), (of_loss,)) = judge([Alarm(("aa0001", "cc0003"), 150.0, 250.0)], truth)
     assert (of_alarm.verdict, of_loss.verdict) == ("nuisance", "missed")
 
@@ -176,9 +181,9 @@ def test_the_figures_add_up(scenes: Any) -> None:
     # begins, eligible, marginal: foreseen, missed, late, foreseen, late, late, missed
     rows = [(200, 1, 0), (600, 1, 1), (900, 0, 0), (1200, 1, 0), (1400, 1, 1), (1600, 1, 0), (1800, 0, 0)]
     lost = [Loss(PAIR, t, t + 30.0, 4.0, 500.0, bool(eligible), bool(marginal)) for t, eligible, marginal in rows]
-    truth = Truth(reports.sky(min_gs_kt=30.0), lost, 120.0)
+    truth = truth_of(reports, lost)
     times = [(100, 240), (400, 410), (925, 960), (1150, 1240), (1404, 1460), (1610, 1660)]
-    f = figures(*judge([alarm(scenes, *pair) for pair in times], truth), flight_hours=12.0)
+    f = figures(*judge([alarm(scenes, *pair) for pair in times], truth), truth.sky)
     assert (f.losses, f.losses_eligible, f.losses_marginal, f.foreseen) == (7, 5, 2, 2)
     assert (f.missed_all, f.missed_eligible, f.missed_eligible_marginal, f.missed_eligible_share) == (2, 1, 1, 0.2)
     assert (f.late_all, f.late_all_median_s, f.late_all_worst_s) == (3, 10.0, 25.0)
@@ -189,7 +194,7 @@ def test_the_figures_add_up(scenes: Any) -> None:
     assert f.warning_p10_s == pytest.approx(55.0)
     # of the eligible: 100 s, missed, 50 s, -4 s, -10 s
     assert (f.warning_eligible_median_s, f.early_eligible) == (-4.0, 2)
-    assert f.alarms_per_flight_hour == 0.5
+    assert f.alarms_per_flight_hour == pytest.approx(6 / (2 * 2001 / 3600))
 
 
 def test_in_view_is_counted_from_when_the_later_of_the_two_was_last_out_of_sight(scenes: Any) -> None:
@@ -200,9 +205,10 @@ def test_in_view_is_counted_from_when_the_later_of_the_two_was_last_out_of_sight
     reports.add(scenes.batch_of([late, broken]))
     t0 = scenes.t0
     lost = [Loss(PAIR, t0 + t, t0 + t + 30.0, 4.0, 500.0, True, False) for t in (150.0, 250.0, 380.0, 600.0)]
-    of_losses = judge([], Truth(reports.sky(min_gs_kt=30.0), lost, 120.0))[1]
+    truth = truth_of(reports, lost)
+    of_losses = judge([], truth)[1]
     assert [v.in_view_s for v in of_losses] == [50.0, 150.0, 40.0, 260.0]
-    f = figures([], of_losses, flight_hours=1.0)
+    f = figures([], of_losses, truth.sky)
     assert (f.in_view_eligible, f.early_eligible, f.warning_eligible_median_s) == (3, 0, None)
 
 
@@ -210,11 +216,11 @@ def test_a_pair_is_a_nuisance_if_it_never_loses_separation_however_often_it_is_a
     others = [replace(scenes.abreast(20.0, seconds=2000)[0], name=name) for name in ("cc0003", "dd0004")]
     reports = Reports()
     reports.add(scenes.batch_of([*scenes.abreast(20.0, seconds=2000), *others]))
-    truth = Truth(reports.sky(min_gs_kt=30.0), [Loss(PAIR, 1500.0, 1530.0, 4.0, 500.0, True, False)], 120.0)
+    truth = truth_of(reports, [Loss(PAIR, 1500.0, 1530.0, 4.0, 500.0, True, False)])
     early = [Alarm(PAIR, 100.0, 110.0)]  # long before the loss: the alarm is a nuisance, the pair is none
     never = [Alarm(("aa0001", "cc0003"), float(t), t + 10.0) for t in (100, 300, 500)]
     once = [Alarm(("cc0003", "dd0004"), 700.0, 710.0)]
-    f = figures(*judge([*early, *never, *once], truth), flight_hours=1.0)
+    f = figures(*judge([*early, *never, *once], truth), truth.sky)
     assert (f.pairs_alarmed, f.pairs_nuisance) == (3, 2)
     assert f.pairs_nuisance_share == pytest.approx(2 / 3)
     assert f.pairs_nuisance_share_95 == wilson(2, 3)
