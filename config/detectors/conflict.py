@@ -113,10 +113,14 @@ class Conflict(Section, frozen=True):
     caution_s: Annotated[
         float,
         about("s", "time to loss of separation below which an advisory becomes a caution", ge=0, le=1800, live=True),
-    ] = 80.0
+    ] = 60.0
     warning_s: Annotated[
         float, about("s", "time to loss of separation below which it becomes a warning", ge=0, le=1800, live=True)
-    ] = 40.0
+    ] = 30.0
+    warning_probability: Annotated[
+        float,
+        about("", "probability of the loss below which it is a caution, however soon", ge=0.05, le=1, live=True),
+    ] = 0.7
     min_gs_kt: Annotated[
         float, about("kt", "slower aircraft without an on-ground flag count as parked", ge=0, le=200, live=True)
     ] = 30.0
@@ -131,7 +135,7 @@ class Conflict(Section, frozen=True):
     max_pairs: Annotated[
         int, about("pairs", "conflicting pairs followed at once; further ones are counted", ge=10, le=10_000_000)
     ] = 200_000
-    debounce: Debounce = field(default_factory=lambda: Debounce(clear_n=10, clear_ratio=0.6))
+    debounce: Debounce = field(default_factory=lambda: Debounce(most_s=8.0, strong=1.6, clear_n=10, clear_ratio=0.6))
 
 
 class Los(Section, frozen=True):

@@ -83,6 +83,17 @@ TURN_FROM_S = 10.0
 LEVEL_STD_FT = 20.0
 LEVEL_DRIFT_FTS = 1.5
 CLIMB_SHARE = 0.25
+# An aircraft in a turn goes on with it, rather than flying straight from now on, with this probability. Chosen.
+TURNS_ON = 0.7
+# So many ways an aircraft may go at most, and so many ends of its climb: the next three levels, or beyond. Chosen.
+WAYS = 2
+ENDS = 4
+# Probability that a climb or descent ends at a whole thousand that it comes to, below HIGH_FT and from there on.
+# Counted on the first halves of the flights of four recordings: 0.09 and 0.23 (light aircraft at Monterey and
+# Watsonville), 0.04 (Paris), 0.45 (above Switzerland, all from 24,500 ft on).
+LEVEL_LOW = 0.1
+LEVEL_HIGH = 0.4
+HIGH_FT = 24_500.0
 # A level-off takes this many seconds at the present rate, and this many feet: with less room it is the less probable.
 # Chosen.
 CAPTURE_S = 5.0
@@ -100,6 +111,19 @@ LOOK_BACK_S = 60.0
 GAP_S = 30.0
 # How long a pair is followed after its last conflict: until its alarm has ended. Chosen.
 FOLLOW_S = 60.0
+
+# One aircraft under two addresses (ghosts.py).
+
+# How far apart, horizontally and vertically, an aircraft and its second address may seem. 0.35 NM and 500 ft, chosen:
+# at Monterey the furthest of 27 such pairs was 0.31 NM off, 5 s of flight and the error of a radar. Two aircraft with
+# addresses of their own met there at 0.06 NM, so distance alone is not enough.
+ONE_M = 650.0
+ONE_FT = 500.0
+# Predicted places up to so many times as far apart are looked at more closely. Chosen: 15 s of a turn.
+AROUND = 4.0
+# With altitudes that disagree they must have been this close for this long. Chosen.
+ONE_NEAR_M = 300.0
+ONE_LONG_S = 40.0
 
 # Evidence (detector.py).
 

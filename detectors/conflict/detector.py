@@ -35,8 +35,9 @@ from watchkeeper.detectors.conflict.constants import (
 )
 from watchkeeper.detectors.conflict.declaration import DECLARATION
 from watchkeeper.detectors.conflict.followed import Followed
+from watchkeeper.detectors.conflict.ghosts import Ghosts
 from watchkeeper.detectors.conflict.hindsight import Hindsight, rank
-from watchkeeper.detectors.conflict.probability import Motion, Needed, Outlook, judge
+from watchkeeper.detectors.conflict.probability import Motion, Needed, Outlook, futures, judge
 from watchkeeper.detectors.conflict.search import Minima, Pair, Scan, add_pairs, look_further
 from watchkeeper.detectors.conflict.tracks import Track, Tracks
 from watchkeeper.detectors.conflict.zones import Zones, minima_at
@@ -77,8 +78,11 @@ class Conflict:
         self._tracks = Tracks(fleet.growing)
         self._followed = Followed()
         self._hindsight = Hindsight(fleet.ring[Kind.ADSB])
+        self._ghosts = Ghosts(fleet.capacity, self._hindsight)
+        self._joined = 0
         self._motion: NDArray[Any] = blank(Motion, fleet.capacity)
         self._row_of: I4 = np.zeros(fleet.capacity, np.int32)
+        self._futures = futures()
         self._last = (blank(Pair, 0), 0, 0)
         # the figures of the last step, if that was before a restart
         self._figures: dict[str, float] | None = None
@@ -99,6 +103,7 @@ class Conflict:
         m = self._minima = Minima(c.horizon_s, c.separation_nm * NM_M, vertical_ft, MARGIN_M, MARGIN_FT)
         self._needed = Needed(m.separation_m, m.vertical_ft)
         self._outlook = Outlook(c.horizon_s, c.turn_hold_s, c.level_off, c.act_s)
+        self._grades = Grades(c.warning_s, c.warning_probability, c.caution_s)
         self._entry = Entry(
             c.max_age_s, c.min_gs_kt * KT_MS, c.assume_same_level, 0.5 * c.horizon_s, c.altitude_step_ft
         )
@@ -115,8 +120,8 @@ class Conflict:
             window.t, self._tracks.rows[: fleet.high], fleet.value[adsb], fleet.value_t[adsb], self._entry,
             self._zones.table, self._present,
         )  # fmt: skip
-        pairs = scan.pairs[: scan.run(n, m)]
-        judge(pairs, self._row_of, scan.state, self._motion, self._needed, self._outlook)
+        pairs = self._join(scan.pairs[: scan.run(n, m)], window.t)
+        judge(pairs, self._row_of, scan.state, self._motion, self._needed, self._outlook, self._futures)
         pairs = self._follow(pairs, n, window.t)
         named = self._named[: _worth_naming(pairs, self._followed.among(pairs["a"], pairs["b"]), self._named)]
         look_further(named, pairs, self._row_of, scan.state, m.horizon_s)
@@ -124,7 +129,7 @@ class Conflict:
         a, b, order = fleet.order_pairs(pairs["a"][named], pairs["b"][named])
         rows = named[order]
         severity, epoch, told = np.empty(len(rows), np.uint8), np.empty(len(rows)), room(PairNumbers, len(rows))
-        _tell(rows, pairs, fleet.last_t[adsb], (c.warning_s, c.caution_s), severity, epoch, told)
+        _tell(rows, pairs, fleet.last_t[adsb], self._grades, severity, epoch, told)
         one, other = (scan.state[self._row_of[slots]] for slots in (a, b))
         separation_nm = _larger(one["separation_m"], other["separation_m"], m.separation_m) / NM_M
         vertical_ft = _larger(one["vertical_ft"], other["vertical_ft"], m.vertical_ft) + c.altitude_step_ft
@@ -140,6 +145,17 @@ class Conflict:
                 found.evidence("los", score, 1.0, warning, np.flatnonzero((told["los"] > 0.0) | found.was_lost))
             )
         return evidence
+
+    def _join(self, pairs: NDArray[Any], t: float) -> NDArray[Any]:
+        """The pairs without those that are one aircraft under two addresses."""
+        one = self._ghosts.among(pairs, self._scan.state, self._row_of, self._fleet.ids, t)
+        one = one[~self._followed.among(pairs["a"][one], pairs["b"][one])]
+        self._joined = len(one)
+        if not len(one):
+            return pairs
+        kept = np.delete(pairs, one)
+        pairs[: len(kept)] = kept
+        return pairs[: len(kept)]
 
     def _follow(self, pairs: NDArray[Any], n: int, t: float) -> NDArray[Any]:
         """The pairs, with those that were in conflict a little while ago and are harmless now."""
@@ -160,10 +176,13 @@ class Conflict:
         """Clear the tracks of these slots."""
         self._tracks.forget(slots)
         self._followed.forget(slots)
+        self._ghosts.forget(slots)
 
     def gauges(self) -> dict[str, float]:
         """Smallest TCPA and DCPA, largest probability (NaN: no pair), and counts of pairs and aircraft."""
-        return _figures(*self._last) if self._figures is None else self._figures
+        if self._figures is None:
+            return {**_figures(*self._last), "pairs_joined": float(self._joined)}
+        return self._figures
 
     def snapshot(self) -> dict[str, Any]:
         """The tracks, and the figures of the last step."""
@@ -174,6 +193,7 @@ class Conflict:
         """Take over a snapshot."""
         self._tracks.restore(state)
         self._followed.restore(state["followed"])
+        self._ghosts.forget(slice(None))
         self._figures = dict(state["figures"])
 
 
@@ -269,21 +289,35 @@ def _worth_naming(pairs: NDArray[Any], followed: Bool, named: I8) -> int:
 
 @njit(cache=True)
 def _tell(
-    rows: I8, pairs: NDArray[Any], last_t: F8, soon_s: tuple[float, float], severity: U1, epoch: F8, told: NDArray[Any]
+    rows: I8, pairs: NDArray[Any], last_t: F8, grades: Grades, severity: U1, epoch: F8, told: NDArray[Any]
 ) -> None:
     """Severity, epoch and numbers of the pairs in these rows.
 
-    Severity goes by the time to loss of separation: the straight line's, or where that sees none, the prediction's.
+    Severity goes by the time to loss of separation, the straight line's, or where that sees none, the prediction's, and
+    by the probability. A pair that has lost separation is a warning while it comes closer, and a caution when it parts.
     """
-    warning_s, caution_s = soon_s
     for i in range(rows.size):
         pair, out = pairs[rows[i]], told[i]
         t_loss = pair.when_s if math.isnan(pair.t_in_s) else pair.t_in_s
-        severity[i] = _WARNING if t_loss < warning_s else _CAUTION if t_loss < caution_s else 0
+        likely = pair.probability >= grades.warning_probability
+        if pair.lost:
+            severity[i] = _WARNING if pair.tcpa_s > 0.0 else _CAUTION
+        else:
+            severity[i] = (
+                _WARNING if t_loss < grades.warning_s and likely else _CAUTION if t_loss < grades.caution_s else 0
+            )
         epoch[i] = max(last_t[pair.a], last_t[pair.b])
         out.tcpa_s, out.dcpa_nm, out.dcpa_m = pair.tcpa_s, pair.dcpa_m / NM_M, pair.dcpa_m
         out.vsep_ft, out.sep_nm = pair.vsep_ft, pair.now_m / NM_M
         out.t_los_s, out.t_out_s, out.los = pair.t_in_s, pair.t_out_s, 1.0 if pair.lost else 0.0
+
+
+class Grades(NamedTuple):
+    """From when on a conflict is a caution, and a warning; see config/detectors/conflict.py."""
+
+    warning_s: float
+    warning_probability: float
+    caution_s: float
 
 
 class Entry(NamedTuple):

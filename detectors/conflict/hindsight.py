@@ -71,6 +71,15 @@ class Hindsight:
         _all(a, b, vertical_ft, t, self._reports, self._work, found)
         return found
 
+    def farthest(self, a: I4, b: I4, t: float) -> tuple[F8, F8]:
+        """For each pair of slots how far apart they were at most (m) in that time, and how long (s) both are known.
+
+        0 for both without a moment in which both are.
+        """
+        far_m, common_s = np.zeros(len(a)), np.zeros(len(a))
+        _farthest(a, b, t, self._reports, self._work, far_m, common_s)
+        return far_m, common_s
+
 
 @njit(cache=True)
 def _all(a: I4, b: I4, vertical_ft: F8, t: float, reports: Reports, work: NDArray[Any], found: NDArray[Any]) -> None:
@@ -78,6 +87,27 @@ def _all(a: I4, b: I4, vertical_ft: F8, t: float, reports: Reports, work: NDArra
         n_a = _unroll(a[k], t - LOOK_BACK_S, reports, work[0])
         n_b = _unroll(b[k], t - LOOK_BACK_S, reports, work[1])
         _along(work[0], n_a, work[1], n_b, vertical_ft[k], found[k])
+
+
+@njit(cache=True)
+def _farthest(a: I4, b: I4, t: float, reports: Reports, work: NDArray[Any], far_m: F8, common_s: F8) -> None:
+    for k in range(a.size):
+        n_a = _unroll(a[k], t - LOOK_BACK_S, reports, work[0])
+        n_b = _unroll(b[k], t - LOOK_BACK_S, reports, work[1])
+        i, j = 1, 1
+        while i < n_a and j < n_b:
+            a0, a1, b0, b1 = work[0][i - 1], work[0][i], work[1][j - 1], work[1][j]
+            t0, t1 = max(a0.t, b0.t), min(a1.t, b1.t)
+            if t0 <= t1 and a1.t - a0.t <= GAP_S and b1.t - b0.t <= GAP_S:
+                # along two lines the distance is largest at an end
+                for s in (t0, t1):
+                    x, y, z, _ = _apart(a0, a1, b0, b1, s)
+                    far_m[k] = max(far_m[k], math.sqrt(x * x + y * y + z * z))
+                common_s[k] += t1 - t0
+            if a1.t <= b1.t:
+                i += 1
+            else:
+                j += 1
 
 
 @njit(cache=True)

@@ -165,8 +165,8 @@ def test_variable_can_name_the_file_and_an_argument_beats_it(tmp_path: Path) -> 
     [
         ("[broker]\nreconnect_min_s = 20\nreconnect_max_s = 10", "broker.reconnect_min_s", "at most 10 s"),
         ("[broker]\nreconnect_max_s = 0.2", "broker.reconnect_max_s", "at least 0.5 s"),
-        ("[detectors.conflict]\nhorizon_s = 60", "detectors.conflict.horizon_s", "at least 80 s"),
-        ("[detectors.conflict]\nwarning_s = 90", "detectors.conflict.warning_s", "at most 80 s"),
+        ("[detectors.conflict]\nhorizon_s = 50", "detectors.conflict.horizon_s", "at least 60 s"),
+        ("[detectors.conflict]\nwarning_s = 90", "detectors.conflict.warning_s", "at most 60 s"),
         ("[detectors.conflict.debounce]\nn = 6", "detectors.conflict.debounce.n", "at most 5 epochs"),
         ("[detectors.los.debounce]\nm = 1", "detectors.los.debounce.m", "at least 2 epochs"),
     ],

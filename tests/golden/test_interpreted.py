@@ -18,6 +18,7 @@ NAMES = ("clocks", "contradictions", "controlled", "drones", "vertical")
 ELSEWHERE = {
     "detectors.conflict.grid._coarse_runs",
     "detectors.conflict.grid.first_at_least",
+    "detectors.conflict.hindsight._farthest",
     "detectors.engine.senders.line._calm",
     "detectors.engine.senders.majority._go_back",
     "detectors.gps_imu.ahrs.take_attitude",

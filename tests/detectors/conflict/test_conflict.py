@@ -148,7 +148,7 @@ def test_severity_grows_as_the_loss_comes_nearer(bench: Any) -> None:
         if len(conflict):
             seen.append((conflict.numbers["t_los_s"][0], int(conflict.severity[0]), len(los)))
     for t_los_s, severity, lost in seen:
-        assert severity == (2 if t_los_s < 40.0 else 1 if t_los_s < 80.0 else 0)
+        assert severity == (2 if t_los_s < 30.0 else 1 if t_los_s < 60.0 else 0)
         assert lost == (t_los_s == 0.0)
     assert {s for _, s, _ in seen} == {0, 1, 2}
 
@@ -331,3 +331,52 @@ def test_closest_approach_beyond_the_horizon_is_neither_cut_nor_rounded(
     assert dcpa_m <= min(apart(1.0 + tcpa_s - step_s), apart(1.0 + tcpa_s + step_s)) + 1e-3
     if gain_kt < 50.0:
         assert tcpa_s > 120.0
+
+
+def test_a_pair_that_has_lost_separation_is_a_warning_while_it_closes_in_and_a_caution_when_it_parts(
+    bench: Any,
+) -> None:
+    b = bench(Conflict)
+    grades = {}
+    for t in range(70, 130, 5):
+        conflict, los = step(b, t, [report("A", t, bearing=0.0), report("B", t, bearing=180.0)])
+        if len(conflict) and conflict.numbers["los"][0]:
+            grades[t] = int(conflict.severity[0])
+            assert los.severity[0] == 2
+    assert set(grades.values()) == {1, 2}
+    assert all((grade == 2) == (t < MEETING_T) for t, grade in grades.items() if t != MEETING_T)
+
+
+def test_a_loss_that_is_soon_but_not_probable_is_a_caution(bench: Any) -> None:
+    """One climbs towards the level of the other at 26 s from it, and may stop below."""
+    for probability, grade in ((0.05, 2), (0.99, 1)):
+        b = bench(
+            Conflict, configured(warning_probability=probability, warning_s=60.0, caution_s=60.0, probability=0.05)
+        )
+        conflict, _ = meet(b, {}, {"alt_ft": 28_000.0, "vs_fpm": 2300.0}, t=70.0)
+        assert (conflict.numbers["los"][0], int(conflict.severity[0])) == (0.0, grade)
+
+
+@pytest.mark.parametrize(
+    ("second", "apart_nm", "from_nm", "joined"),
+    [
+        ("~2b0001", 0.1, 0.1, True),
+        ("bb0002", 0.1, 0.1, False),  # an address of its own
+        ("~2b0001", 0.1, 1.5, False),  # came from elsewhere
+        ("~2b0001", 0.8, 0.8, False),  # too far away
+    ],
+    ids=["second address", "two aircraft", "another that came near", "neighbour"],
+)
+def test_an_aircraft_is_not_in_conflict_with_its_own_second_address(
+    bench: Any, second: str, apart_nm: float, from_nm: float, joined: bool
+) -> None:
+    b = bench(Conflict)
+    for t in range(0, 40, 4):
+        here = report("aa0001", t, bearing=0.0, gs_kt=120.0)
+        off_nm = from_nm + (apart_nm - from_nm) * t / 36.0
+        there = WGS84.Direct(here["lat"], here["lon"], 90.0, off_nm * NM_M)
+        # a radar is late: the velocity of a turn ago
+        ghost = {**here, "id": second, "lat": there["lat2"], "lon": there["lon2"], "trk_deg": here["trk_deg"] - 30.0}
+        conflict, los = step(b, t, [here, ghost])
+    assert (not len(conflict) and not len(los)) == joined
+    assert b.detector.gauges()["pairs_joined"] == float(joined)

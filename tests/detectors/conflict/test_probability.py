@@ -10,7 +10,7 @@ from geographiclib.geodesic import Geodesic
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from watchkeeper.detectors.conflict.probability import Motion, Needed, Outlook, chance, may_go_on
+from watchkeeper.detectors.conflict.probability import End, Motion, Needed, Outlook, chance, ends, futures
 from watchkeeper.detectors.kernels import approach as cpa
 from watchkeeper.detectors.kernels.records import blank
 from watchkeeper.streams.geo import KT_MS, NM_M
@@ -47,7 +47,7 @@ def p(
 ) -> float:  # fmt: skip
     still = motion()
     ma, mb = still if ma is None else ma, still if mb is None else mb
-    return chance(a, b, ma, mb, NEEDED, Outlook(HORIZON_S, turn_hold_s, level_off, act_s))[0]
+    return chance(a, b, ma, mb, NEEDED, Outlook(HORIZON_S, turn_hold_s, level_off, act_s), futures())[0]
 
 
 def test_head_on_is_certain_and_parallel_is_impossible() -> None:
@@ -108,17 +108,38 @@ def test_levelling_off_below_keeps_them_apart_and_at_the_same_level_does_not() -
     assert p(level, joins) > 0.9
 
 
-def test_who_may_still_level_off_is_believed_to_until_it_is_too_late() -> None:
+def ways_to_end(state: Any, other: Any, *, free: bool = True, level_off: float = 0.0) -> dict[float, float]:
+    """Altitudes at which a climb may end, with their weights; infinite for going on."""
+    found = blank(End, 4)
+    count = ends(state, free, other, VERTICAL_FT, level_off, found)
+    return {float(state["alt_ft"] + state["climb_fts"] * row["level_s"]): row["weight"] for row in found[:count]}
+
+
+@pytest.mark.parametrize("up", [1.0, -1.0])
+def test_a_climb_may_end_at_each_of_the_next_levels_or_go_on(up: float) -> None:
+    climbing, high = aircraft(0, 0, 0, alt_ft=10_500.0, vs_fpm=up * 1200.0), aircraft(0, 0, 0, alt_ft=60_000.0)
+    found = ways_to_end(climbing, high)
+    levels = [11_000.0, 12_000.0, 13_000.0] if up > 0 else [10_000.0, 9_000.0, 8_000.0]
+    assert list(found) == pytest.approx([*levels, up * math.inf])
+    assert sum(found.values()) == pytest.approx(1.0)
+    # one in ten at each level that it comes to
+    assert list(found.values()) == pytest.approx([0.1, 0.09, 0.081, 0.729])
+    cruise = aircraft(0, 0, 0, alt_ft=33_500.0, vs_fpm=up * 1200.0)
+    assert next(iter(ways_to_end(cruise, high).values())) == pytest.approx(0.4)
+    # known, or captured already: one end
+    assert ways_to_end(climbing, high, free=False) == {up * math.inf: 1.0}
+
+
+def test_a_climb_towards_another_ends_below_it_rather_than_elsewhere_until_it_is_too_late() -> None:
     level = aircraft(0.0, 2.0, 0.0)
-    chances = []
-    for room_ft in (3000.0, 1000.0, 300.0, 50.0):
-        climbing = aircraft(0.0, 0.0, 0.0, alt_ft=29_000.0 - room_ft, vs_fpm=2000.0)
-        chances.append(may_go_on(level, climbing, False, True, VERTICAL_FT, 0.6))
-        assert may_go_on(climbing, level, True, False, VERTICAL_FT, 0.6) == chances[-1]
-        assert may_go_on(level, climbing, True, False, VERTICAL_FT, 0.6) == 1.0  # the level one cannot stop
-    assert chances == sorted(chances)
-    assert (chances[0], chances[1]) == (pytest.approx(0.4), pytest.approx(0.4))
-    assert chances[-1] > 0.85
+    stopped = [
+        ways_to_end(aircraft(0, 0, 0, alt_ft=29_000.0 - room_ft, vs_fpm=2000.0), level, level_off=0.6)
+        for room_ft in (900.0, 500.0, 300.0, 50.0)
+    ]
+    weights = [next(iter(found.values())) for found in stopped]
+    assert weights[0] == pytest.approx(0.6)
+    assert weights == sorted(weights, reverse=True)
+    assert weights[-1] < 0.1
 
 
 def test_old_reports_and_far_losses_are_less_certain() -> None:
@@ -130,5 +151,5 @@ def test_old_reports_and_far_losses_are_less_certain() -> None:
 
 def test_it_says_when() -> None:
     a, b = aircraft(0.0, 10.0, 180.0), aircraft(180.0, 10.0, 0.0)
-    _, when_s = chance(a, b, motion(), motion(), NEEDED, Outlook(HORIZON_S, 20.0, 0.5, 1e6))
+    _, when_s = chance(a, b, motion(), motion(), NEEDED, Outlook(HORIZON_S, 20.0, 0.5, 1e6), futures())
     assert when_s == pytest.approx((20.0 - 5.0) / 800.0 * 3600.0, abs=6.0)
