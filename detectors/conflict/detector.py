@@ -116,6 +116,10 @@ class Conflict:
         adsb = Kind.ADSB
         if (samples := window.samples.get(adsb)) is not None:
             self._tracks.update(samples)
+        elif not fleet.count[adsb, : fleet.high].any():
+            # nobody here sends ADS-B: no kernel of pairs is needed, nor compiled
+            self._last, self._figures, self._joined = (scan.pairs[:0], 0, 0), None, 0
+            return []
         n = _take_part(
             window.t, self._tracks.rows[: fleet.high], fleet.value[adsb], fleet.value_t[adsb], self._entry,
             self._zones.table, self._present,
