@@ -88,7 +88,7 @@ DECLARATION = Declaration(
         Gauge(name="pairs_joined", help="Pairs of ids that are one aircraft now (TIS-B), left out"),
         Gauge(name="aircraft", help="Aircraft that are heard well enough to be judged"),
     ),
-    scenario=simulated("demo", 80),
+    scenario=simulated("random", 120),
     state_version=2,
     scratch=(
         "_scan",

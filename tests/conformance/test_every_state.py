@@ -44,7 +44,8 @@ SCENES = {name: REGISTRY[name].declaration.scenario.batches for name in distinct
 
 def scratch(pipeline: Pipeline) -> frozenset[str]:
     """Paths of attributes that are no state."""
-    paths = {".guard._restarts"}
+    # _covered has the same fences by another name
+    paths = {".guard._restarts", ".guard._covered"}
     for i, fence in enumerate(pipeline.guard.fences):
         # errors that were logged are logged again by another process; the last two are the detector by other names
         paths |= {f".guard.fences[{i}].{name}" for name in ("_logged", "restarts", "_resting", "covering")}
