@@ -30,6 +30,7 @@ import logging
 import os
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import cache
 from hashlib import blake2b
 from pathlib import Path
@@ -168,7 +169,8 @@ class KernelCache(NullCache):
             _Locator.digests[function] = digest_of(self._dispatcher) + self.variant
             self._opened = _Files(function)
             if (index := path / f"{self._opened._impl.filename_base}.nbi").exists():
-                os.utime(index)
+                with suppress(OSError):  # an image's own, which is root's or read-only: it is read all the same
+                    os.utime(index)
         return self._opened
 
 

@@ -174,6 +174,15 @@ def test_where_others_may_write_or_nobody_may_nothing_is_kept(tmp_path: Path, mo
     folder.chmod(0o700)
 
 
+def test_files_of_somebody_else_are_read_as_well(tmp_path: Path) -> None:
+    """Those of an image: root's own, or on a file system that is read-only, so that their times cannot be changed."""
+    place = Place(tmp_path / "a", tmp_path / "cache")
+    place.run()
+    refused = "import os\ndef utime(*_, **__): raise PermissionError\nos.utime = utime\n"
+    place.write(sitecustomize=refused, constants=refused + CONSTANTS)
+    assert place.run() == ([], "9.0 3.0")
+
+
 def test_files_that_nobody_uses_are_deleted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
