@@ -5,7 +5,8 @@
 
 A message that raises is answered by `!` and the words; after that the worker ends: half an operator is worse than none.
 A message says where in shared memory (memory.py) its body is: kind, length as eight bytes, path.
-Messages are read ahead by a thread, so that the next turn is here when one is done. Runs until the pipe ends.
+Messages are read ahead by a thread, so that the next turn is here when one is done. Runs until it is told to
+end (`E`), or the pipe ends.
 """
 
 from __future__ import annotations
@@ -32,6 +33,8 @@ from watchkeeper.engines.workers.memory import View
 # Turns that are read ahead.
 AHEAD = 2
 OK, FAILED = b"+", b"!"
+# The message after which a worker ends.
+END = b"E"
 
 
 def serve(pipe: Connection, config: Config, part: Part) -> None:
@@ -74,10 +77,11 @@ def _do(operator: Operator, kind: bytes, body: memoryview, began_s: float) -> by
 
 def _read(pipe: Connection, asks: Queue[bytes | None]) -> None:
     try:
-        while True:
-            asks.put(pipe.recv_bytes())
+        while (ask := pipe.recv_bytes()) != END:
+            asks.put(ask)
     except (EOFError, OSError):
-        asks.put(None)
+        pass
+    asks.put(None)
 
 
 def _send(pipe: Connection, head: bytes, body: bytes | bytearray) -> None:

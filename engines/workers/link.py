@@ -11,12 +11,12 @@ import struct
 from contextlib import suppress
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
-from queue import Empty, Queue
+from queue import Empty, Full, Queue
 from threading import Thread
 
 from watchkeeper.config.schema import Config
 from watchkeeper.detectors.engine.part import Part
-from watchkeeper.engines.workers.child import FAILED, serve
+from watchkeeper.engines.workers.child import END, FAILED, serve
 from watchkeeper.engines.workers.memory import Block
 
 # How long a worker has to end by itself when it is asked to, in seconds.
@@ -45,7 +45,7 @@ class Link:
         # one more than can be unanswered: what a worker reads is not written to
         self._blocks = [Block(f"watchkeeper {i}") for i in range(most + 2)]
         self._number = 0
-        self._asks: Queue[bytes | None] = Queue(most)
+        self._asks: Queue[bytes | None] = Queue(most + 2)
         self._answers: Queue[bytes | WorkerError] = Queue()
         self._threads = [
             Thread(target=_write, args=(self._pipe, self._asks), daemon=True, name=f"to {part.name}"),
@@ -101,22 +101,26 @@ class Link:
             self._answers.put(WorkerError(f"worker {self.name} ended (exit code {self._process.exitcode})"))
 
     def close(self) -> None:
-        """The worker ends: by itself when the pipe does, or else at once."""
-        with suppress(Exception):
+        """The worker ends: by itself when it is told to, or else at once."""
+        try:
+            self._asks.put_nowait(END)
             self._asks.put_nowait(None)
-        self._pipe.close()
+        except Full:
+            self._process.kill()
         self._process.join(LEAVES_S)
         if self._process.is_alive():
             self._process.kill()
             self._process.join()
+        # it has ended, so both threads have, or will: nobody uses what is given back here
+        for thread in self._threads:
+            thread.join(LEAVES_S)
+        self._pipe.close()
         for block in self._blocks:
             block.close()
 
 
 def _write(pipe: Connection, asks: Queue[bytes | None]) -> None:
+    # what is asked of a worker that has gone is not waited for: `answer` says what happened
     with suppress(OSError):
         while (message := asks.get()) is not None:
             pipe.send_bytes(message)
-    # what is asked of a worker that has gone is not waited for: `answer` says what happened
-    while asks.get() is not None:
-        pass

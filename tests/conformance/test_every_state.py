@@ -44,7 +44,7 @@ SCENES = {name: REGISTRY[name].declaration.scenario.batches for name in distinct
 
 def scratch(pipeline: Pipeline) -> frozenset[str]:
     """Paths of attributes that are no state."""
-    # _covered has the same fences by another name
+    # `_covered` has the fences by another name, and which name is followed first depends on the hash seed
     paths = {".guard._restarts", ".guard._covered"}
     for i, fence in enumerate(pipeline.guard.fences):
         # errors that were logged are logged again by another process; the last two are the detector by other names
