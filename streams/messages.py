@@ -78,6 +78,9 @@ FIELDS: dict[Kind, tuple[Field, ...]] = {
         Field("nic", "", 0.0, 15.0, "navigation integrity category"),
         Field("sel_alt_ft", "ft", -5_000.0, 200_000.0, "altitude selected by the crew"),
         Field("on_ground", "", 0.0, 1.0, "1 on the ground, 0 airborne"),
+        Field("sel_hdg_deg", "deg", -360.0, 360.0, "heading selected by the crew"),
+        Field("squawk", "", 0.0, 7777.0, "transponder code, its four digits read as a number"),
+        Field("tcas_ra", "", 0.0, 1.0, "1 while a resolution advisory of the collision avoidance system is on"),
     ),
     Kind.GPS: (
         Field("gps_x", *_LOCAL, "local position, first axis (east in `enu`, north in `ned`)"),

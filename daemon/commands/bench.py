@@ -20,6 +20,7 @@ BENCHMARKS: dict[str, str] = {
     "sparse": "what a log with long gaps costs, against one with as many samples and none",
     "small": "200 aircraft and 5 drones on one core with 512 MB, and how long its first start takes",
     "logs": "bytes per sample of a recorded log and how fast it is read, against general compressors",
+    "modes": "how fast raw Mode S of receivers becomes samples, against pyModeS where it is installed",
     "live": "messages per second, loss and latency through a real broker",
     "residual": "how many times faster than real time 1,000 drones at 100 Hz are judged, from log to alarms",
     "workers": "a replay on several cores by --workers, against one pipeline: wall time, and CPU time of each process",

@@ -18,7 +18,7 @@ from watchkeeper.config.reference import toml_value
 from watchkeeper.config.schema import Config
 
 CHUNK_BYTES = 1 << 20
-PACKAGES = ("watchkeeper", "numpy", "numba", "pyulog", "pymavlink", "pyModeS")
+PACKAGES = ("watchkeeper", "numpy", "numba", "pyulog", "pymavlink", "rs1090")
 HIDDEN = "(set, and not shown)"
 
 

@@ -1,13 +1,8 @@
-"""Raw Mode S: Beast binary (TCP port 30005) and AVR text (port 30002), decoded by pyModeS (extra `modes`).
+"""Raw Mode S: Beast binary (TCP port 30005) and AVR text (port 30002), cut into frames that squitter.py decodes.
 
 Beast: 0x1a, a type byte ('1' Mode A/C, '2' short, '3' long frame, others ignored), six bytes of a counter at 12 MHz,
 one of signal strength, then the frame of 2, 7 or 14 bytes. A 0x1a inside is doubled.
 AVR: a frame a line in hexadecimal, `*8D4840D6…;`, or with the same counter before it, `@0123456789AB8D4840D6…;`.
-
-Only extended squitter (formats 17 and 18) is decoded: it alone carries positions. pyModeS pairs the two halves of a
-position, holds back the first few until they agree with each other, and rejects what cannot be the same aircraft.
-
-NIC comes from the type code (DO-260B), taking the lower value where a supplement bit that is sent elsewhere decides.
 
 Time: live it is the arrival of the bytes, the counter spreading messages of one piece. A Beast recording has only the
 counter: its samples begin at 0 s. An AVR recording without counters has no time at all and is refused.
@@ -19,12 +14,11 @@ from collections import Counter
 from collections.abc import Iterator
 from math import isnan
 from pathlib import Path
-from typing import Any
 
 from watchkeeper.config.adapters.avr import Avr as AvrSettings
 from watchkeeper.config.adapters.beast import Beast as BeastSettings
 from watchkeeper.streams.adapters.base import AdapterDeclaration, FeedLog, LineFeed, Sample, Way
-from watchkeeper.streams.adapters.receivers.reports import Reports
+from watchkeeper.streams.adapters.receivers.squitter import Squitters
 from watchkeeper.streams.adapters.senderclock import SenderClock
 from watchkeeper.streams.batch import Batch
 from watchkeeper.streams.logs.base import Format
@@ -37,63 +31,19 @@ STRANGE_BYTES = 300
 # Type byte to the length of what follows the escape and the type: counter, signal, frame.
 _LENGTH = {0x31: 9, 0x32: 14, 0x33: 21}
 _LINE_MAX = 64
-_EXTENDED_SQUITTER = (17, 18)
-_FRAME_HEX = 28
-# Type code to navigation integrity category.
-_NIC = {9: 11, 10: 10, 11: 8, 12: 7, 13: 6, 14: 5, 15: 4, 16: 2, 17: 1, 18: 0, 20: 11, 21: 10, 22: 0}
-_SURFACE = range(5, 9)
-_PRESSURE_ALTITUDE = range(9, 19)
 
 
 class _Modes:
-    """What Beast and AVR share: frames with their times go through pyModeS into reports."""
+    """What Beast and AVR share: the frames of each piece with their times are decoded together."""
 
     def __init__(self, *, via: str = "") -> None:
-        # an optional dependency: imported when somebody reads Mode S
-        from pyModeS import PipeDecoder  # noqa: PLC0415
-
         self.refused: Counter[str] = Counter()
-        self._decoder = PipeDecoder()
-        self._reports = Reports(via=via)
+        self._squitters = Squitters(self.refused, via=via)
         self._clock = SenderClock()
 
     def take(self) -> Batch | None:
         """See Feed."""
-        return self._reports.take()
-
-    def _frame(self, frame: str, t: float) -> None:
-        """One frame as hexadecimal digits."""
-        if len(frame) != _FRAME_HEX or int(frame[:2], 16) >> 3 not in _EXTENDED_SQUITTER:
-            return
-        found = self._decoder.decode(frame, timestamp=t)
-        if not found.get("crc_valid"):
-            self.refused["checksum"] += 1
-            return
-        name, values = str(found["icao"]).lower(), _values(found)
-        self._reports.call(name, found.get("callsign") or "")
-        lat_deg, lon_deg = found.get("latitude"), found.get("longitude")
-        if lat_deg is not None and lon_deg is not None:
-            self._reports.place(name, t, lat_deg, lon_deg, values)
-        elif values:
-            self._reports.note(name, t, values)
-
-
-def _values(found: dict[str, Any]) -> dict[str, float]:
-    """Our fields from a decoded message."""
-    code = found.get("typecode") or 0
-    read = {
-        "gs_kt": found.get("groundspeed"),
-        "trk_deg": found.get("track"),
-        "vs_fpm": found.get("vertical_rate"),
-        "nacp": found.get("nac_p"),
-        "sel_alt_ft": found.get("selected_altitude"),
-        "nic": _NIC.get(code),
-    }
-    if code in _PRESSURE_ALTITUDE:
-        read["alt_ft"] = found.get("altitude")
-    if code in _NIC or code in _SURFACE:
-        read["on_ground"] = float(code in _SURFACE)
-    return {field: float(value) for field, value in read.items() if value is not None}
+        return self._squitters.take()
 
 
 class Beast(_Modes):
@@ -106,8 +56,11 @@ class Beast(_Modes):
 
     def push(self, data: bytes, now: float) -> None:
         """See Feed."""
-        for body in self._bodies(self._rest + data):
-            self._frame(body[7:].hex(), self._clock.time(int.from_bytes(body[:6], "big") / TICKS_PER_S, now))
+        time = self._clock.time
+        bodies = self._bodies(self._rest + data)
+        self._squitters.add(
+            [(body[7:].hex(), time(int.from_bytes(body[:6], "big") / TICKS_PER_S, now)) for body in bodies]
+        )
 
     def close(self) -> None:
         """See Feed."""
@@ -174,6 +127,21 @@ class Avr(LineFeed, _Modes):
     def __init__(self, *, via: str = "") -> None:
         LineFeed.__init__(self, _LINE_MAX)
         _Modes.__init__(self, via=via)
+        self._heard: list[tuple[str, float]] = []
+
+    def push(self, data: bytes, now: float) -> None:
+        """See Feed."""
+        super().push(data, now)
+        self._decode()
+
+    def close(self) -> None:
+        """See Feed."""
+        super().close()
+        self._decode()
+
+    def _decode(self) -> None:
+        heard, self._heard = self._heard, []
+        self._squitters.add(heard)
 
     def _line(self, line: bytes | None, now: float) -> None:
         text = (line or b"").strip().decode("ascii", "replace")
@@ -185,7 +153,7 @@ class Avr(LineFeed, _Modes):
         elif counter is None and isnan(now):
             self.refused[Drop.TIME] += 1
         else:
-            self._frame(frame, now if counter is None else self._clock.time(counter / TICKS_PER_S, now))
+            self._heard.append((frame, now if counter is None else self._clock.time(counter / TICKS_PER_S, now)))
 
 
 def _avr(text: str) -> tuple[int | None, str | None]:
@@ -213,10 +181,9 @@ def open_avr(path: Path) -> FeedLog:
     return FeedLog(path, "avr", Avr)
 
 
-# Both halves of a position, from "The 1090 MHz Riddle", twice a second: pyModeS asks for a few that agree.
+# Both halves of a position, from "The 1090 MHz Riddle", twice a second: two pairs must agree.
 _RIDDLE = ("8D40621D58C382D690C8AC2863A7", "8D40621D58C386435CC412692AD6")
 _HEARD = [(_RIDDLE[k % 2], k * int(TICKS_PER_S / 2)) for k in range(8)]
-_EXTRA = "watchkeeper[modes]"
 
 BEAST = AdapterDeclaration(
     name="beast",
@@ -229,7 +196,6 @@ BEAST = AdapterDeclaration(
         data=b"".join(b"\x1a3" + ticks.to_bytes(6, "big") + b"\x20" + bytes.fromhex(frame) for frame, ticks in _HEARD),
         settings={"url": "tcp://192.168.1.20:30005", "via": "roof"},
     ),
-    extra=_EXTRA,
     formats=(Format("beast", f"{__name__}:open_beast", (".beast", ".beast.gz", ".bin"), holds=(bytes((ESCAPE,)),)),),
 )
 AVR = AdapterDeclaration(
@@ -243,6 +209,5 @@ AVR = AdapterDeclaration(
         data=b"".join(b"@%012X%s;\n" % (ticks, frame.encode()) for frame, ticks in _HEARD),
         settings={"url": "tcp://192.168.1.20:30002"},
     ),
-    extra=_EXTRA,
     formats=(Format("avr", f"{__name__}:open_avr", (".avr", ".avr.gz")),),
 )

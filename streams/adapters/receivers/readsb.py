@@ -8,7 +8,7 @@ last look; its time is `now - seen_pos`.
     alt_baro [ft]   alt_ft, or "ground": on_ground
     gs, track, baro_rate (without it geom_rate)       gs_kt, trk_deg, vs_fpm
     altitude, speed, vert_rate                        what older programs call these
-    nac_p, nic, nav_altitude_mcp (without it nav_altitude_fms), flight
+    nac_p, nic, nav_altitude_mcp (without it nav_altitude_fms), nav_heading, squawk, flight
 
 Traces: `{"icao": …, "timestamp": …, "trace": [[seconds, lat, lon, alt, gs, track, flags, rate, details, …], …]}`,
 each row a sample. Flags: 1 the position is stale (left out), 8 the altitude is geometric (alt_ft is left out).
@@ -25,9 +25,9 @@ import msgspec
 
 from watchkeeper.config.adapters.readsb import Readsb as Settings
 from watchkeeper.streams.adapters.base import AdapterDeclaration, FeedLog, Sample, Way
-from watchkeeper.streams.adapters.receivers.reports import AIRCRAFT_MAX, FORGET_S, Reports
+from watchkeeper.streams.adapters.receivers.reports import AIRCRAFT_MAX, FORGET_S, Reports, squawk_of
 from watchkeeper.streams.batch import Batch
-from watchkeeper.streams.foreign.decode import ForeignError, json_decoder
+from watchkeeper.streams.foreign.decode import Bytes, ForeignError, json_decoder
 from watchkeeper.streams.logs.base import Format
 from watchkeeper.streams.messages import ID_MAX, Drop
 
@@ -59,6 +59,8 @@ class _Aircraft(msgspec.Struct, gc=False):
     nic: float | None = None
     nav_altitude_mcp: float | None = None
     nav_altitude_fms: float | None = None
+    nav_heading: float | None = None
+    squawk: str | None = None
     flight: str | None = None
 
 
@@ -102,11 +104,9 @@ class Readsb:
             return
         for raw in look.aircraft:
             try:
-                self._see(_aircraft(raw), look.now)
+                self.see(raw, look.now)
             except ForeignError:
                 self.refused[Drop.TYPE] += 1
-        if len(self._last_t) > 2 * len(look.aircraft):
-            self._last_t = {name: t for name, t in self._last_t.items() if t > look.now - FORGET_S}
 
     def close(self) -> None:
         """See Feed: a document is whole or refused."""
@@ -115,7 +115,9 @@ class Readsb:
         """See Feed."""
         return self._reports.take()
 
-    def _see(self, craft: _Aircraft, now: float) -> None:
+    def see(self, raw: Bytes, now: float) -> None:
+        """One aircraft of a document, or a line of readsb's JSON port. Raises ForeignError."""
+        craft = _aircraft(raw)
         name = craft.hex.strip().lower()
         if not 0 < len(name) <= ID_MAX:
             self.refused[Drop.ID] += 1
@@ -126,6 +128,10 @@ class Readsb:
         if t <= self._last_t.get(name, -inf) + _SAME_S:
             return
         self._last_t[name] = t
+        if len(self._last_t) > AIRCRAFT_MAX:
+            self._last_t = {name: t for name, t in self._last_t.items() if t > now - FORGET_S}
+            if len(self._last_t) > AIRCRAFT_MAX // 2:  # no sky has so many: a position may come twice
+                self._last_t.clear()
         self._reports.call(name, craft.flight or "")
         values = {
             "gs_kt": _first(craft.gs, craft.speed),
@@ -134,6 +140,8 @@ class Readsb:
             "nacp": craft.nac_p,
             "nic": craft.nic,
             "sel_alt_ft": _first(craft.nav_altitude_mcp, craft.nav_altitude_fms),
+            "sel_hdg_deg": craft.nav_heading,
+            "squawk": squawk_of(craft.squawk),
             **_altitude(_first(craft.alt_baro, craft.altitude)),
         }
         self._reports.place(name, t, craft.lat, craft.lon, _known(values))

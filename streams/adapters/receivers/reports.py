@@ -1,4 +1,4 @@
-"""Partial reports of aircraft put together into ADS-B samples. Used by the adapters of receivers (sbs.py, modes.py).
+"""Partial reports of aircraft put together into ADS-B samples. Used by the adapters of receivers (sbs.py, squitter.py).
 
 A transponder sends position, velocity, identification and quality in messages of their own, a sample has all of them.
 A sample is made of each position. It takes along what was heard since the sample before, if that is HOLD_S old at
@@ -10,18 +10,21 @@ Aircraft unheard of for FORGET_S leave the table, and when it is full the longes
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from math import nan
+from typing import Any, TypeVar, cast
 
 from watchkeeper.streams.adapters.rows import Rows
 from watchkeeper.streams.batch import Batch
 from watchkeeper.streams.messages import ID_MAX, Kind
 
+T = TypeVar("T")
 HOLD_S = 2.0
 FORGET_S = 300.0
 # How often the table is looked through for the unheard of, in seconds.
 SWEEP_S = 30.0
 LIMIT = 50_000
+_OCTAL = frozenset("01234567")
 # Three times all aircraft that fly at one time: more in one document is not a sky, and would hold up the daemon.
 AIRCRAFT_MAX = 50_000
 
@@ -29,10 +32,11 @@ AIRCRAFT_MAX = 50_000
 class _Heard:
     """What one aircraft has sent since its last position: field to time and value."""
 
-    __slots__ = ("fields", "t")
+    __slots__ = ("fields", "t", "track")
 
     def __init__(self) -> None:
         self.t = nan
+        self.track: Any = None
         self.fields: dict[str, tuple[float, float]] = {}
 
 
@@ -50,6 +54,17 @@ class Reports:
     def __len__(self) -> int:
         """Samples waiting for `take`."""
         return len(self._rows)
+
+    def __contains__(self, name: str) -> bool:
+        """Whether this aircraft was heard lately."""
+        return name in self._aircraft
+
+    def track(self, name: str, t: float, make: Callable[[], T]) -> T:
+        """What the caller keeps of this aircraft, made when there is nothing; it is forgotten with the aircraft."""
+        heard = self._heard(name, t)
+        if heard.track is None:
+            heard.track = make()
+        return cast(T, heard.track)
 
     def note(self, name: str, t: float, values: Mapping[str, float]) -> None:
         """Something other than a position was heard."""
@@ -93,3 +108,8 @@ class Reports:
             # a callsign may come before the first position
             self._callsigns = {name: sign for name, sign in self._callsigns.items() if name not in told}
         return batch
+
+
+def squawk_of(digits: str | None) -> float | None:
+    """A transponder code of four octal digits as a number."""
+    return float(digits) if digits and len(digits) == 4 and set(digits) <= _OCTAL else None

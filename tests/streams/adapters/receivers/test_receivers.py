@@ -5,18 +5,23 @@ from __future__ import annotations
 import gzip
 import json
 import math
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import rs1090
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tools.fuzz import seals
 from watchkeeper.streams.adapters.base import Feed, Lines
+from watchkeeper.streams.adapters.receivers import cpr
 from watchkeeper.streams.adapters.receivers.modes import Avr, Beast
 from watchkeeper.streams.adapters.receivers.readsb import Readsb
 from watchkeeper.streams.adapters.receivers.reports import Reports
 from watchkeeper.streams.adapters.receivers.sbs import Sbs
+from watchkeeper.streams.adapters.receivers.squitter import Squitters
 from watchkeeper.streams.adapters.senderclock import SenderClock
 from watchkeeper.streams.batch import Batch
 from watchkeeper.streams.logs.source import open_log
@@ -196,27 +201,82 @@ def test_a_senders_clock_says_when_messages_were_made_and_is_not_believed_when_i
 def test_beast_recording_of_a_real_receiver_has_every_frame() -> None:
     source = open_log(recording("dump1090/sample_dump1090.bin"))
     assert source.info().format == "beast"
-    assert list(source.batches()) == []  # two pairs of one aircraft: too few for a position
+    [(name, t, values)] = rows(*source.batches())  # four halves of one aircraft: the last is sure
+    assert (name, round(t, 3)) == ("48520a", 12.675)
+    assert (values.pop("lat"), values.pop("lon")) == pytest.approx((43.656647, 1.229638), abs=1e-6)
+    assert values == {"alt_ft": 38_000, "nic": 8, "on_ground": 0}  # all else is older than HOLD_S
     assert source.info().problems == ()
 
 
 def test_raw_frames_of_a_real_flight_give_the_positions_of_another_decoder() -> None:
-    # rs1090 decoded the same frames: 57,793 of them, from the ground at Paris to the ground at Toulouse
-    path = recording("rs1090/full_flight_short.jsonl")
-    feed, theirs = Avr(), {}
-    for k, line in enumerate(path.read_text().splitlines()):
-        message = json.loads(line)
-        if message["df"] != "17" or k > 20_000:
-            continue
-        feed.push(b"*" + message["frame"].encode() + b";\n", message["timestamp"])
-        if "latitude" in message and message["bds"] == "05":
-            theirs[round(message["timestamp"], 6)] = message["latitude"], message["longitude"], message["altitude"]
-    ours = {round(t, 6): (v["lat"], v["lon"], v.get("alt_ft")) for _, t, v in rows(feed.take()) if not v["on_ground"]}
+    # rs1090 paired the same frames in one go: 57,793 of them, from the ground at Paris to the ground at Toulouse
+    messages = [json.loads(line) for line in recording("rs1090/full_flight_short.jsonl").read_text().splitlines()]
+    refused: Counter[str] = Counter()
+    squitters = Squitters(refused)
+    for at in range(0, len(messages), 500):
+        squitters.add([(message["frame"], message["timestamp"]) for message in messages[at : at + 500]])
+    ours = {t: values for _, t, values in rows(squitters.take())}
+    theirs = {m["timestamp"]: m for m in messages if m["df"] == "17" and "latitude" in m}
     both = ours.keys() & theirs.keys()
-    assert len(both) > 0.9 * len(ours) > 500
-    gap_deg = max(max(abs(ours[t][0] - theirs[t][0]), abs(ours[t][1] - theirs[t][1])) for t in both)
-    assert gap_deg < 1e-6
-    assert all(ours[t][2] == theirs[t][2] for t in both)
+    assert len(both) == len(ours) > 6900
+    for t in both:
+        mine, other = ours[t], theirs[t]
+        assert (mine["lat"], mine["lon"]) == (other["latitude"], other["longitude"])
+        assert mine.get("alt_ft", other.get("altitude")) == other.get("altitude")
+    assert not refused
+    # what Comm-B adds: the altitudes that the crew selected, one after the other, and the squawk
+    selected = [values["sel_alt_ft"] for values in ours.values() if "sel_alt_ft" in values]
+    assert {alt for alt in selected if selected.count(alt) > 1} >= {12_000, 15_000, 19_000, 35_000, 5000, 3000}
+    assert max(values["squawk"] for values in ours.values() if "squawk" in values) == 4546
+
+
+def sealed(message: str) -> str:
+    """A frame with its parity."""
+    return message + seals.parity(bytes.fromhex(message)).hex()
+
+
+def test_resolution_advisories_squawks_and_addresses_that_are_not_icaos() -> None:
+    refused: Counter[str] = Counter()
+    squitters = Squitters(refused)
+    on, off = (0xE2 << 48 | 1 << 47 | ended << 29 for ended in (0, 1))  # BDS 3,0 behind TC 28, subtype 2
+    heard = [sealed(EVEN[:22]), sealed(ODD[:22])] * 3
+    for ra, t in ((on, 1.0), (off, 2.0)):
+        squitters.add([(sealed(f"8d40621d{ra:014x}"), t)])
+        squitters.add([(frame, t + 0.1 * k) for k, frame in enumerate(heard)])
+    assert [values["tcas_ra"] for _, _, values in rows(squitters.take()) if "tcas_ra" in values] == [1.0, 0.0]
+    # format 18: rs1090 takes any parity, we do not; an anonymous address has a mark
+    other = [sealed("91" + frame[2:22]) for frame in (EVEN, ODD)] * 3
+    squitters.add([(frame, 3.0 + 0.1 * k) for k, frame in enumerate(other)] + [(other[0][:-1] + "0", 4.0)])
+    assert {name for name, _, _ in rows(squitters.take())} == {"~40621d"}
+    assert refused == {"checksum": 1}
+
+
+@given(st.floats(-86.0, 86.0), st.floats(-180.0, 179.9), st.floats(0.0, 0.002), st.booleans())
+@settings(max_examples=60, deadline=None)
+def test_a_track_is_where_rs1090_pairs_it(lat: float, lon: float, step: float, east: bool) -> None:
+    """Halves of a straight flight, written by the formula of DO-260B, read by us and by rs1090's own pairing."""
+    frames = []
+    for k in range(8):
+        at = lat + (0 if east else step * k), lon + (step * k if east else 0)
+        me = 11 << 51 | 0xC38 << 36 | (k % 2) << 34 | _encoded(*at, odd=k % 2)
+        frames.append((sealed(f"8d40621d{me:014x}"), float(k) / 2))
+    squitters = Squitters(Counter())
+    squitters.add(frames)
+    ours = {t: (values["lat"], values["lon"]) for _, t, values in rows(squitters.take())}
+    theirs = rs1090.decode([frame for frame, _ in frames], [t for _, t in frames])
+    for message in theirs:
+        if message["timestamp"] in ours and message.get("latitude") is not None:
+            assert ours[message["timestamp"]] == pytest.approx((message["latitude"], message["longitude"]), abs=1e-9)
+
+
+def _encoded(lat: float, lon: float, *, odd: int) -> int:
+    """34 bits of compact position."""
+    size = 360.0 / (60 - odd)
+    yz = math.floor(2**17 * (lat % size) / size + 0.5)
+    rlat = size * (yz / 2**17 + math.floor(lat / size))
+    wide = 360.0 / max(cpr.zones_of(rlat) - odd, 1)
+    xz = math.floor(2**17 * (lon % wide) / wide + 0.5)
+    return (yz % 2**17) << 17 | xz % 2**17
 
 
 # -- readsb ---------------------------------------------------------------------------------------------------------
