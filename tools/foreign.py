@@ -1,6 +1,7 @@
 """Checks that bytes from outside are decoded and unpacked in one place, streams/foreign/. Run by `make check`.
 
-A direct call of msgspec's decoders, json, tomllib, gzip, zlib's decompression or pickle is found by its name, imported
+A direct call of msgspec's decoders, msgpack, json, tomllib, gzip, zlib's and zstd's
+decompression or pickle is found by its name, imported
 in whatever way. Files that read only what the same process wrote, or that guard themselves for a stated reason, are in
 ALLOWED. Prints one line per violation and exits with 1 if there is any.
 """
@@ -24,6 +25,8 @@ BANNED = {
     "gzip.GzipFile": "streams/foreign/files.py",
     "zlib.decompress": "streams/foreign/files.py",
     "zlib.decompressobj": "streams/foreign/files.py",
+    "msgpack.Unpacker": "streams/foreign/pieces.py",
+    "zstandard.ZstdDecompressor": "streams/foreign/files.py",
     "pickle.load": "nothing: a pickle runs code",
     "pickle.loads": "nothing: a pickle runs code",
 }  # fmt: skip

@@ -14,8 +14,8 @@ StreamUrl = Annotated[
     str,
     text(
         "where it is; udp:// is where we listen",
-        pattern=r"^((tcp|udp)://[^\s/:@]+:\d{1,5}/?|serial:///\S+)$",
-        form="a stream: tcp://HOST:PORT, udp://HOST:PORT or serial:///DEVICE?baud=57600",
+        pattern=r"^((tcp|udp)://[^\s/:@]+:\d{1,5}/?|unix:///\S+|serial:///\S+)$",
+        form="a stream: tcp://HOST:PORT, udp://HOST:PORT, unix:///SOCKET or serial:///DEVICE?baud=57600",
     ),
 ]
 DocumentUrl = Annotated[

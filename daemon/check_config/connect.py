@@ -116,6 +116,8 @@ def _of_source(source: Source) -> Try:
         return partial(_file, Path(unquote(where.path)))
     if way is Way.DOCUMENT:
         return partial(_document, source.url)
+    if where.scheme == "unix":
+        return partial(_socket, Path(unquote(where.path)))
     return partial(_listen if where.scheme == "udp" else _connect, source.url)
 
 
@@ -128,6 +130,12 @@ async def _connect(url: str) -> str:
     tls = ssl.create_default_context() if where.scheme == "https" else None
     port = where.port or (443 if tls else 80)
     _, writer = await asyncio.open_connection(where.hostname, port, ssl=tls)
+    writer.close()
+    return "it accepts connections; nothing was sent"
+
+
+async def _socket(path: Path) -> str:
+    _, writer = await asyncio.open_unix_connection(path)
     writer.close()
     return "it accepts connections; nothing was sent"
 

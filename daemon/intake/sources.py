@@ -3,9 +3,9 @@
 The batches that an adapter (streams/adapters) makes of the bytes go into the same intake as the broker's messages:
 bounds, counters, checks and dead letters are the same for both.
 
-How the bytes come, the adapter declares: as a stream (tcp://, udp:// where we listen, serial://) that is read as it
-comes, as a document (http://, file://) that is fetched every `period_s`, from a bus that the adapter opens, or from a
-process that it starts.
+How the bytes come, the adapter declares: as a stream (tcp://, unix://, udp:// where we listen, serial://) that is read
+as it comes, as a document (http://, file://) that is fetched every `period_s`, from a bus that the adapter opens, or
+from a process that it starts.
 """
 
 from __future__ import annotations
@@ -65,6 +65,7 @@ class LiveSource:
         # what is not installed is said at the start
         make_feed(source)
         self._read = self._way()
+        self._datagrams = source.url.startswith("udp:") and discover()[source.type].datagrams
         if source.url.startswith("serial:") and find_spec("serial") is None:
             raise ModuleNotFoundError('a serial source needs pyserial: pip install "watchkeeper[mavlink]"')
 
@@ -103,11 +104,14 @@ class LiveSource:
     def _way(self) -> Callable[[], AsyncGenerator[bytes]]:
         way = discover()[self.source.type].way_of(self.source.url)
         if way is Way.STREAM:
-            return {"tcp": self._tcp, "udp": self._udp, "serial": self._serial}[urlsplit(self.source.url).scheme]
+            ways = {"tcp": self._tcp, "unix": self._tcp, "udp": self._udp, "serial": self._serial}
+            return ways[urlsplit(self.source.url).scheme]
         return {Way.DOCUMENT: self._documents, Way.BUS: self._bus, Way.PROCESS: self._process}[way]
 
     def _take_in(self, feed: Feed, data: bytes) -> None:
         feed.push(data, self._now())
+        if self._datagrams:
+            feed.close()
         batch = feed.take()
         if batch is not None:
             self.samples += len(batch)
@@ -121,7 +125,10 @@ class LiveSource:
     async def _tcp(self) -> AsyncGenerator[bytes]:
         where = urlsplit(self.source.url)
         async with asyncio.timeout(CONNECT_S):
-            reader, writer = await asyncio.open_connection(where.hostname, where.port)
+            if where.scheme == "unix":
+                reader, writer = await asyncio.open_unix_connection(unquote(where.path))
+            else:
+                reader, writer = await asyncio.open_connection(where.hostname, where.port)
         try:
             while True:
                 async with asyncio.timeout(QUIET_S):

@@ -65,7 +65,7 @@ class Way(StrEnum):
     """How the bytes of a live source reach us."""
 
     STREAM = "stream"
-    """tcp://, udp://, serial://: read as it comes."""
+    """tcp://, udp://, unix://, serial://: read as it comes."""
     DOCUMENT = "document"
     """http://, https://, file://: fetched every `period_s`, and pushed whole."""
     BUS = "bus"
@@ -75,7 +75,7 @@ class Way(StrEnum):
 
 
 _SCHEMES = {
-    "tcp": Way.STREAM, "udp": Way.STREAM, "serial": Way.STREAM,
+    "tcp": Way.STREAM, "udp": Way.STREAM, "unix": Way.STREAM, "serial": Way.STREAM,
     "http": Way.DOCUMENT, "https": Way.DOCUMENT, "file": Way.DOCUMENT,
 }  # fmt: skip
 
@@ -114,6 +114,8 @@ class AdapterDeclaration:
     """Live: the settings that the feed takes."""
     ways: tuple[Way, ...] = ()
     """Live: how its bytes may come."""
+    datagrams: bool = False
+    """Live over udp://: a datagram is whole, and what one leaves incomplete is not continued by the next."""
     line: str = ""
     """Way.BUS: a function that opens the Line of a source."""
     command: str = ""

@@ -51,6 +51,7 @@ _HERE = "watchkeeper.streams.adapters"
 BUILT_IN: tuple[str, ...] = (
     f"{_HERE}.catalog:WKLOG",
     f"{_HERE}.catalog:CSV",
+    f"{_HERE}.messages.adapter:MESSAGES",
     f"{_HERE}.receivers.sbs:SBS",
     f"{_HERE}.receivers.modes:BEAST",
     f"{_HERE}.receivers.modes:AVR",

@@ -1,7 +1,7 @@
 """Files that others wrote, read within limits: unpacked if they are packed, and never more than the memory holds.
 
     open_file(path)            a file to read; no pipe or device, which would be waited for without end
-    unpacked(raw)              an open file as bytes to read in pieces, gzip or not
+    unpacked(raw)              an open file as bytes to read in pieces; gzip and zstd are told by their first bytes
     first_bytes(path, n)       what a file begins with
     read_document(path)        the whole of a file that cannot be read in pieces
     read_json(path, Shape), read_msgpack(path)
@@ -29,6 +29,9 @@ from watchkeeper.streams.logs.base import LogError
 
 T = TypeVar("T")
 GZIP = b"\x1f\x8b"
+ZSTD = b"\x28\xb5\x2f\xfd"
+# A window of 128 MB is the most that zstd itself takes without being asked.
+_ZSTD_WINDOW_BYTES = 128 << 20
 PIECE_BYTES = 1 << 16
 # gzip can make a thousand bytes of one. Telemetry is packed to a third or a tenth, the dullest table to a fiftieth.
 UNPACK_RATIO = 100
@@ -106,6 +109,39 @@ class _Gunzip(io.RawIOBase):
         return UnpackError(f"gzip: {problem} at byte {max(0, at):,}")
 
 
+class _Unzstd(io.RawIOBase):
+    """The content of a zstd file of any number of frames."""
+
+    def __init__(self, raw: BinaryIO) -> None:
+        self._raw = raw
+        self._reader = zstd().stream_reader(raw, read_across_frames=True, closefd=False)
+        self._unpacked_bytes = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, room: Any) -> int:
+        """Fill as much as there is at hand; 0 at the end. Raises UnpackError."""
+        try:
+            data = self._reader.read(min(memoryview(room).nbytes, PIECE_BYTES))
+        except Exception as error:  # the library has one class of error for everything
+            raise UnpackError(f"zstd: damaged ({error}) before byte {self._raw.tell():,}") from error
+        room[: len(data)] = data
+        self._unpacked_bytes += len(data)
+        if self._unpacked_bytes > max(UNPACK_FREE_BYTES, UNPACK_RATIO * self._raw.tell()):
+            raise UnpackError(f"zstd: unpacks to more than {UNPACK_RATIO} times its size, which no recording does")
+        return len(data)
+
+
+def zstd() -> Any:
+    """A decompressor of zstd, within limits. Raises UnpackError where its library is not installed."""
+    try:
+        import zstandard  # noqa: PLC0415  an extra
+    except ModuleNotFoundError as error:
+        raise UnpackError('zstd needs zstandard: pip install "watchkeeper[zstd]"') from error
+    return zstandard.ZstdDecompressor(max_window_size=_ZSTD_WINDOW_BYTES)
+
+
 def open_file(path: Path) -> BinaryIO:
     """A file to read. Raises OSError, also for a pipe or a device: readers go through a file twice, and go back."""
     raw = open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK))  # noqa: SIM115  the caller closes it
@@ -118,9 +154,11 @@ def open_file(path: Path) -> BinaryIO:
 def unpacked(raw: BinaryIO) -> BinaryIO:
     """The content of an open file from its start. `read` may give less than it is asked for, and nothing at the end."""
     raw.seek(0)
-    packed = raw.read(len(GZIP)) == GZIP
+    magic = raw.read(len(ZSTD))
     raw.seek(0)
-    return cast(BinaryIO, _Gunzip(raw)) if packed else raw
+    if magic.startswith(GZIP):
+        return cast(BinaryIO, _Gunzip(raw))
+    return cast(BinaryIO, _Unzstd(raw)) if magic == ZSTD else raw
 
 
 def text_of(raw: BinaryIO) -> io.TextIOWrapper:

@@ -18,11 +18,18 @@ __all__ = ["Format", "LogError", "Source", "SourceInfo", "open_log", "read_logs"
 
 # How much of a file is looked at to tell it.
 HEAD_BYTES = 4096
+STDIN = Path("-")
+_READS_STDIN = "watchkeeper.streams.adapters.messages.adapter:StdinLog"
 
 
 def open_log(path: Path | str) -> Source:
-    """The reader for a file, told by its first bytes and otherwise by its name. Raises LogError."""
+    """The reader for a file, told by its first bytes and otherwise by its name. Raises LogError.
+
+    `-` is standard input.
+    """
     path = Path(path)
+    if path == STDIN:
+        return Fenced(path, resolve(_READS_STDIN)())
     opener: Callable[[Path], Source] = resolve(format_of(path).reader)
     with unforeseen(path):
         return Fenced(path, opener(path))

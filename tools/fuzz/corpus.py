@@ -138,6 +138,14 @@ def _sample(adapter: str, name: str) -> Files:
     return Files(name, [sample.data, sample.data * 10], beside)
 
 
+def _lines() -> bytes:
+    """JSON lines of our own, of readsb and of rs1090."""
+    sample = {"kind": "gps", "id": "uav-1", "t": 1709294400.5, "lat": 51.5, "lon": -0.5}
+    frame = {"timestamp": 1709294400.5, "frame": "8d40621d58c382d690c8ac2863a7", "df": "17"}
+    rows = [{**row, "t": k} for k in range(10) for row in (sample, {"now": 1709294400.5, **_aircraft(k)}, frame)]
+    return "\n".join(map(json.dumps, rows)).encode()
+
+
 def _mapping(name: str) -> Files:
     """A CAN recording next to which the mapping, or the DBC file, is the damaged one."""
     whole = _sample("can", "bus.log")
@@ -160,6 +168,8 @@ LOGS: dict[str, Callable[[], Files]] = {
     "csv quoted": lambda: Files("x.csv", [table(quoted=True)]),
     "csv packed": lambda: Files("x.csv.gz", [gzip.compress(table(), mtime=0)]),
     "csv in a pack": lambda: Files("x.csv.gz", [table()], seal=seals.packed),
+    "messages": lambda: Files("x.msgpack", [*_sample("messages", "").seeds, _lines()]),
+    "messages packed": lambda: Files("x.jsonl.gz", [_lines()], seal=seals.packed),
     "sbs": lambda: _sample("sbs", "x.sbs"),
     "beast": lambda: _sample("beast", "x.beast"),
     "beast sealed": lambda: replace(_sample("beast", "x.beast"), seal=seals.sealed_beast),

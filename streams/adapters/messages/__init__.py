@@ -1,0 +1,1 @@
+"""Telemetry messages without a broker: MessagePack and JSON lines on sockets, pipes and in files."""
