@@ -15,17 +15,33 @@ from watchkeeper.config.adapters.base import Source, type_of
 from watchkeeper.config.adapters.beast import Beast
 from watchkeeper.config.adapters.bluesky import BlueSky
 from watchkeeper.config.adapters.can import Can
+from watchkeeper.config.adapters.gpsd import Gpsd
 from watchkeeper.config.adapters.mavlink import Mavlink
 from watchkeeper.config.adapters.messages import Messages
+from watchkeeper.config.adapters.nmea import Nmea
 from watchkeeper.config.adapters.opensky import OpenSky
 from watchkeeper.config.adapters.readsb import Readsb
 from watchkeeper.config.adapters.sbs import Sbs
+from watchkeeper.config.adapters.ubx import Ubx
 from watchkeeper.config.installed import installed
 from watchkeeper.config.section import columns
 
 # Entry points of this group name an AdapterDeclaration (streams/adapters/base.py).
 GROUP = "watchkeeper.adapters"
-BUILT_IN: tuple[type[Source], ...] = (Messages, Sbs, Beast, Avr, Readsb, OpenSky, Mavlink, Can, BlueSky)
+BUILT_IN: tuple[type[Source], ...] = (
+    Messages,
+    Sbs,
+    Beast,
+    Avr,
+    Readsb,
+    Nmea,
+    Gpsd,
+    Ubx,
+    OpenSky,
+    Mavlink,
+    Can,
+    BlueSky,
+)
 
 
 @cache

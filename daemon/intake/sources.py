@@ -130,6 +130,8 @@ class LiveSource:
             else:
                 reader, writer = await asyncio.open_connection(where.hostname, where.port)
         try:
+            if hello := discover()[self.source.type].hello:
+                writer.write(resolve(hello)(self.source))
             while True:
                 async with asyncio.timeout(QUIET_S):
                     data = await reader.read(READ_BYTES)

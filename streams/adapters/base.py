@@ -116,6 +116,8 @@ class AdapterDeclaration:
     """Live: how its bytes may come."""
     datagrams: bool = False
     """Live over udp://: a datagram is whole, and what one leaves incomplete is not continued by the next."""
+    hello: str = ""
+    """Live over tcp:// and unix://: a function that gives what is sent to a source first."""
     line: str = ""
     """Way.BUS: a function that opens the Line of a source."""
     command: str = ""
