@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from functools import cache
 from types import MappingProxyType
 
+from watchkeeper.config.adapters.ais import Ais
 from watchkeeper.config.adapters.avr import Avr
 from watchkeeper.config.adapters.base import Source, type_of
 from watchkeeper.config.adapters.beast import Beast
@@ -19,6 +20,7 @@ from watchkeeper.config.adapters.gpsd import Gpsd
 from watchkeeper.config.adapters.mavlink import Mavlink
 from watchkeeper.config.adapters.messages import Messages
 from watchkeeper.config.adapters.nmea import Nmea
+from watchkeeper.config.adapters.ogn import Ogn
 from watchkeeper.config.adapters.opensky import OpenSky
 from watchkeeper.config.adapters.readsb import Readsb
 from watchkeeper.config.adapters.sbs import Sbs
@@ -34,6 +36,8 @@ BUILT_IN: tuple[type[Source], ...] = (
     Beast,
     Avr,
     Readsb,
+    Ogn,
+    Ais,
     Nmea,
     Gpsd,
     Ubx,

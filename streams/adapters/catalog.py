@@ -56,6 +56,8 @@ BUILT_IN: tuple[str, ...] = (
     f"{_HERE}.receivers.modes:BEAST",
     f"{_HERE}.receivers.modes:AVR",
     f"{_HERE}.receivers.readsb:READSB",
+    f"{_HERE}.receivers.ogn:OGN",
+    f"{_HERE}.receivers.ais:AIS",
     f"{_HERE}.navigation.nmea:NMEA",
     f"{_HERE}.navigation.gpsd:GPSD",
     f"{_HERE}.navigation.ubx:UBX",
