@@ -7,6 +7,7 @@ pymavlink (LGPL) decodes; these messages are used, of every system on the line:
     GPS_RAW_INT                 GPS: position, speed and course as velocity north and east, fix, satellites, HDOP,
                                 accuracy; the vertical velocity is not in it
     ADSB_VEHICLE                other traffic that the vehicle hears: ADS-B
+    OPEN_DRONE_ID_*             Remote ID of drones, see remoteid.py
 
 Estimates of the autopilot (ATTITUDE, GLOBAL_POSITION_INT …) are not read. Vehicles are called `mav` and their system
 id. Body axes are forward, right, down, the local frame is north, east, down.
@@ -27,6 +28,7 @@ from watchkeeper.config.adapters.mavlink import Mavlink as Settings
 from watchkeeper.streams.adapters.base import AdapterDeclaration, FeedLog, Sample, Way
 from watchkeeper.streams.adapters.rows import Rows
 from watchkeeper.streams.adapters.senderclock import SenderClock
+from watchkeeper.streams.adapters.vehicles.remoteid import RemoteId
 from watchkeeper.streams.batch import Batch
 from watchkeeper.streams.geo import FT_M, GRAVITY_MS2, KT_MS
 from watchkeeper.streams.logs.base import Format
@@ -61,6 +63,7 @@ class Mavlink:
         self._clocks: dict[int, SenderClock] = {}
         self._imu: dict[int, int] = {}
         self._callsigns: dict[str, str] = {}
+        self._remote_id = RemoteId()
 
     def push(self, data: bytes, now: float) -> None:
         """See Feed."""
@@ -74,6 +77,14 @@ class Mavlink:
                 self._take_gps(message, now)
             elif kind == "ADSB_VEHICLE":
                 self._take_adsb(message, now)
+            elif kind == "OPEN_DRONE_ID_BASIC_ID":
+                self._remote_id.name(message)
+            elif kind == "OPEN_DRONE_ID_LOCATION":
+                found = self._remote_id.location(message, now)
+                if isinstance(found, str):
+                    self.refused[found] += 1
+                else:
+                    self._rows.add(Kind.ADSB, *found)
 
     def close(self) -> None:
         """See Feed."""

@@ -108,6 +108,44 @@ def test_traffic_that_a_vehicle_hears() -> None:
     assert batch.callsigns == {"4ca7b3": "EIN4TR"}
 
 
+def remote_id(mav: Any, mac: bytes, name: bytes) -> bytes:
+    packed: bytes = mav.open_drone_id_basic_id_encode(0, 0, mac.ljust(20, b"\0"), 1, 2, name.ljust(20, b"\0")).pack(mav)
+    return packed
+
+
+def location(mav: Any, mac: bytes, **values: Any) -> bytes:
+    known = {
+        "status": 2, "direction": 9000, "speed_horizontal": 1500, "speed_vertical": -100, "latitude": 515_000_000,
+        "longitude": -5_000_000, "altitude_barometric": 120.0, "altitude_geodetic": 165.0, "height_reference": 0,
+        "height": 40.0, "horizontal_accuracy": 12, "vertical_accuracy": 4, "barometer_accuracy": 4, "speed_accuracy": 3,
+        "timestamp": 3599.5, "timestamp_accuracy": 1,
+    }  # fmt: skip
+    message = mav.open_drone_id_location_encode(0, 0, mac.ljust(20, b"\0"), **(known | values))
+    packed: bytes = message.pack(mav)
+    return packed
+
+
+def test_remote_id_of_drones() -> None:
+    feed, mav = Mavlink(), sender()
+    hour = 1_709_294_400.0
+    feed.push(location(mav, b"mac1"), hour)  # whose?
+    for mac, name in ((b"mac1", b"1581F5FJD229400"), (b"mac2", b"FIN87astrdge12k8")):
+        feed.push(remote_id(mav, mac, name), hour)
+    feed.push(location(mav, b"mac1"), hour + 0.2)
+    unknown = {"altitude_barometric": -1000.0, "direction": 36_100, "speed_horizontal": 25_500, "speed_vertical": 6300}
+    feed.push(location(mav, b"mac2", **unknown, status=0, horizontal_accuracy=0, timestamp=10.0), hour + 11.0)
+    feed.push(location(mav, b"mac2", latitude=0, longitude=0), hour)
+    first, second = samples(feed.take())
+    assert first[:3] == (Kind.ADSB, "1581F5FJD229400", hour - 0.5)
+    assert first[3] == pytest.approx({
+        "lat": 51.5, "lon": -0.5, "alt_ft": 120 / 0.3048, "gs_kt": 15 * 3600 / 1852, "trk_deg": 90.0,
+        "vs_fpm": -1 / 0.3048 * 60, "nacp": 11, "on_ground": 0,
+    })  # fmt: skip
+    assert second[1:3] == ("FIN87astrdge12k8", hour + 10.0)
+    assert second[3] == pytest.approx({"lat": 51.5, "lon": -0.5, "alt_ft": 165 / 0.3048})
+    assert feed.refused == {"bad_id": 1, "missing_field": 1}
+
+
 @given(st.binary(max_size=300))
 @settings(max_examples=100, deadline=None)
 def test_noise_never_raises_and_what_follows_is_read(noise: bytes) -> None:
