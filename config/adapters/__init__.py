@@ -16,6 +16,7 @@ from watchkeeper.config.adapters.base import Source, type_of
 from watchkeeper.config.adapters.beast import Beast
 from watchkeeper.config.adapters.bluesky import BlueSky
 from watchkeeper.config.adapters.can import Can
+from watchkeeper.config.adapters.gdl90 import Gdl90
 from watchkeeper.config.adapters.gpsd import Gpsd
 from watchkeeper.config.adapters.mavlink import Mavlink
 from watchkeeper.config.adapters.messages import Messages
@@ -36,6 +37,7 @@ BUILT_IN: tuple[type[Source], ...] = (
     Beast,
     Avr,
     Readsb,
+    Gdl90,
     Ogn,
     Ais,
     Nmea,

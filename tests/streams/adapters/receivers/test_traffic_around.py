@@ -1,4 +1,4 @@
-"""Gliders and ships: what ogn-parser and pyais read in the same lines."""
+"""Gliders and ships: what ogn-parser and pyais read in the same lines. GDL 90: what its specification explains."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ import pytest
 from watchkeeper.config.adapters.ogn import Ogn as OgnSettings
 from watchkeeper.streams.adapters.base import Feed
 from watchkeeper.streams.adapters.receivers.ais import Ais
+from watchkeeper.streams.adapters.receivers.gdl90 import Gdl90, crc
 from watchkeeper.streams.adapters.receivers.ogn import Ogn, hello
 from watchkeeper.streams.batch import Batch
 from watchkeeper.streams.messages import COLUMN, Kind
@@ -128,3 +129,48 @@ def test_ships_in_parts_that_are_lost_and_without_a_position() -> None:
     here = pyais.encode_dict({"type": 1, "mmsi": "366053209", "lat": 1, "lon": 2}, talker_id="AI")
     assert pushed(feed, here[0][:-1] + "x\n" + here[0])[0] == []
     assert feed.refused == {"checksum": 1, "bad_time": 1}
+
+
+# -- GDL 90 -----------------------------------------------------------------------------------------------------------
+
+# The examples of "GDL 90 Data Interface Specification", 560-1058-00 Rev A: a heartbeat with its checksum, a report.
+HEARTBEAT = bytes.fromhex("7e008141dbd00802b38b7e")
+REPORT = bytes.fromhex("1400ab45491fef15a889780f09a907b00120014e3832355620202000")
+
+
+def framed(message: bytes) -> bytes:
+    whole = message + crc(message).to_bytes(2, "little")
+    escaped = whole.replace(b"\x7d", b"\x7d\x5d").replace(b"\x7e", b"\x7d\x5e")
+    return b"\x7e" + escaped + b"\x7e"
+
+
+def test_gdl90_is_what_its_specification_explains() -> None:
+    assert framed(HEARTBEAT[1:-3]) == HEARTBEAT
+    feed = Gdl90()
+    feed.push(HEARTBEAT + framed(REPORT), math.nan)
+    batch = feed.take()
+    assert batch is not None
+    assert (batch.ids, batch.callsigns) == (["ab4549"], {"ab4549": "N825V"})
+    cols = batch.kinds[Kind.ADSB]
+    values = dict(zip(COLUMN[Kind.ADSB], cols.data[:, 0].tolist(), strict=True))
+    assert (values["lat"], values["lon"]) == pytest.approx((44.90708, -122.99488), abs=3e-5)
+    wanted = {"alt_ft": 5000, "gs_kt": 123, "trk_deg": 45, "vs_fpm": 64, "nic": 10, "nacp": 9, "on_ground": 0}
+    assert {name: values[name] for name in wanted} == wanted
+    assert not feed.refused
+
+
+def test_gdl90_escapes_and_what_is_not_known() -> None:
+    feed = Gdl90()
+    report = bytearray(REPORT)
+    report[2:5] = b"\x7d\x7e\x7d"
+    report[1] = 1  # not an ICAO address
+    report[11:18] = bytes.fromhex("fff000fff80000")
+    feed.push(framed(bytes(report)) + framed(b"\x14\0") + framed(REPORT)[:-4] + b"\0\0\x7e", NOON)
+    batch = feed.take()
+    assert batch is not None
+    assert batch.ids == ["~7d7e7d"]
+    there = {
+        name for name, v in zip(COLUMN[Kind.ADSB], batch.kinds[Kind.ADSB].data[:, 0].tolist(), strict=True) if v == v
+    }
+    assert there == {"lat", "lon", "on_ground", "nic", "nacp"}
+    assert feed.refused == {"missing_field": 1, "checksum": 1}
