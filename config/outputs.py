@@ -119,6 +119,23 @@ class Alertmanager(Section, frozen=True):
     timeout_s: Annotated[float, about("s", "an answer that takes longer counts as none", ge=0.1, le=120)] = 10.0
 
 
+class Gdl90Out(Section, frozen=True):
+    """GDL 90 for tablets in the cockpit: what is watched as traffic, with the alert bit on conflicts."""
+
+    url: Annotated[
+        str,
+        text(
+            "where to, a broadcast address too; tablets listen on port 4000. Empty: off",
+            pattern=r"^(udp://[^\s/:@]+:\d{1,5}/?)?$",
+            form="udp://HOST:PORT; empty: off",
+        ),
+    ] = ""
+    own: Annotated[str, text("the id of the aircraft that the tablet is in; empty: none")] = ""
+    max_reports: Annotated[
+        int, about("aircraft", "in one round, those with an alarm first; tablets show some dozens", ge=1, le=1000)
+    ] = 100
+
+
 class HomeAssistant(Section, frozen=True):
     """Home Assistant's MQTT discovery: one device with a sensor for each kind of alarm."""
 

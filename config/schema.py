@@ -16,7 +16,7 @@ from watchkeeper.config.adapters import source_types
 from watchkeeper.config.adapters.base import Source
 from watchkeeper.config.detectors import Detectors
 from watchkeeper.config.history import History
-from watchkeeper.config.outputs import Alertmanager, HomeAssistant, Notify, Webhook
+from watchkeeper.config.outputs import Alertmanager, Gdl90Out, HomeAssistant, Notify, Webhook
 from watchkeeper.config.section import Extensible, Flag, Section, about, tables, text, texts
 from watchkeeper.config.tokens import Token
 from watchkeeper.config.topology import Topology
@@ -378,6 +378,7 @@ class Config(Section, frozen=True):
     sinks: Sinks = field(default_factory=Sinks)
     alertmanager: Alertmanager = field(default_factory=Alertmanager)
     home_assistant: HomeAssistant = field(default_factory=HomeAssistant)
+    gdl90: Gdl90Out = field(default_factory=Gdl90Out)
     history: History = field(default_factory=History)
     http: Http = field(default_factory=Http)
     log: Log = field(default_factory=Log)

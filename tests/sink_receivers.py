@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from watchkeeper.config.outputs import Alertmanager, HomeAssistant, Notify, Webhook
+from watchkeeper.config.outputs import Alertmanager, Gdl90Out, HomeAssistant, Notify, Webhook
 from watchkeeper.config.schema import Broker, Http, Sinks
 from watchkeeper.daemon.demo.broker import EmbeddedBroker, free_port
 from watchkeeper.daemon.outputs import journal_file
@@ -168,6 +168,27 @@ class Audience:
         self._viewers = [self.page.join() for _ in range(VIEWERS)]
 
 
+class Tablet:
+    """Listens to UDP."""
+
+    def __init__(self, _folder: Path) -> None:
+        self._port = free_port()
+        self.settings = Gdl90Out(url=f"udp://127.0.0.1:{self._port}")
+        self._line: asyncio.DatagramTransport | None = None
+
+    async def start(self) -> None:
+        if self._line is None:
+            self._line, _ = await asyncio.get_running_loop().create_datagram_endpoint(
+                asyncio.DatagramProtocol, local_addr=("127.0.0.1", self._port)
+            )
+
+    async def stop(self) -> None:
+        if self._line is not None:
+            self._line.close()
+            self._line = None
+            await asyncio.sleep(0)
+
+
 COUNTERPARTS: dict[str, Any] = {
     "journal": FullDisk,
     "mqtt": MqttBroker,
@@ -177,6 +198,7 @@ COUNTERPARTS: dict[str, Any] = {
     "webhook": WebServer,
     "alertmanager": AlertServer,
     "notify": Phone,
+    "gdl90": Tablet,
 }
 
 

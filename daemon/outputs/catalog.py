@@ -11,6 +11,7 @@ from watchkeeper.config.section import Section
 from watchkeeper.daemon.live.view import LIVE_PAGE
 from watchkeeper.daemon.outputs.alertmanager import ALERTMANAGER
 from watchkeeper.daemon.outputs.base import AnyDeclaration, Context, Sink, SinkError
+from watchkeeper.daemon.outputs.cockpit.gdl90 import GDL90_OUT
 from watchkeeper.daemon.outputs.fence import Fenced, fenced
 from watchkeeper.daemon.outputs.guests import GROUP, GUESTS, take
 from watchkeeper.daemon.outputs.home_assistant import HOME_ASSISTANT
@@ -30,6 +31,7 @@ BUILT_IN: tuple[AnyDeclaration, ...] = (
     WEBHOOK,
     ALERTMANAGER,
     NOTIFY,
+    GDL90_OUT,
 )
 
 

@@ -30,6 +30,7 @@ FORMED = {
     "topics.telemetry": PREFIX,
     "topics.output": PREFIX,
     "home_assistant.prefix": PREFIX,
+    "gdl90.url": st.sampled_from(("", "udp://192.168.10.255:4000")),
     "alertmanager.url": st.sampled_from(("", "http://127.0.0.1:9093", "https://alerts.example/am")),
     "http.public_name": HOST | st.just(""),
     "http.tiles": st.sampled_from(("", "https://tiles.example/{z}/{x}/{y}.png")),

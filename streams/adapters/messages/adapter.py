@@ -16,7 +16,6 @@ are no message. A stream whose packing is damaged is closed, and counted.
 
 from __future__ import annotations
 
-import math
 import os
 import re
 import sys
@@ -41,7 +40,7 @@ from watchkeeper.streams.foreign.files import UnpackError
 from watchkeeper.streams.foreign.pieces import Cutter, Unpacking
 from watchkeeper.streams.logs.base import Format, LogError
 from watchkeeper.streams.logs.chunks import join
-from watchkeeper.streams.messages import FIELDS, KIND_OF_WORD, Drop
+from watchkeeper.streams.messages import FIELDS, KIND_OF_WORD, T_MAX, Drop
 
 _TOPICS, _LIMITS = Topics(), Limits()
 _FRAME = re.compile("(?:[0-9a-fA-F]{14}){1,2}")
@@ -144,15 +143,18 @@ class Messages:
         if isinstance(head.frame, str) and isinstance(head.timestamp, (int, float)):
             if _FRAME.fullmatch(head.frame) is None:
                 self.refused[Drop.SYNTAX] += 1
-            elif not 0.0 <= head.timestamp < math.inf:
+            elif not 0.0 <= head.timestamp < T_MAX:
                 self.refused[Drop.TIME] += 1
             else:
                 self._heard.append((head.frame, float(head.timestamp)))
             return True
         if isinstance(head.hex, str) and isinstance(head.now, (int, float)):
+            if not 0.0 <= head.now < T_MAX:
+                self.refused[Drop.TIME] += 1
+                return True
             try:
                 self._readsb.see(line, float(head.now))
-            except (ForeignError, OverflowError):
+            except ForeignError:
                 self.refused[Drop.TYPE] += 1
             return True
         return False

@@ -1,0 +1,1 @@
+"""Traffic and alarms for displays in the cockpit."""
