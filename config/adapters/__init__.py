@@ -11,6 +11,7 @@ from functools import cache
 from types import MappingProxyType
 
 from watchkeeper.config.adapters.ais import Ais
+from watchkeeper.config.adapters.asterix import Asterix
 from watchkeeper.config.adapters.avr import Avr
 from watchkeeper.config.adapters.base import Source, type_of
 from watchkeeper.config.adapters.beast import Beast
@@ -38,6 +39,7 @@ BUILT_IN: tuple[type[Source], ...] = (
     Avr,
     Readsb,
     Gdl90,
+    Asterix,
     Ogn,
     Ais,
     Nmea,

@@ -57,6 +57,7 @@ BUILT_IN: tuple[str, ...] = (
     f"{_HERE}.receivers.modes:AVR",
     f"{_HERE}.receivers.readsb:READSB",
     f"{_HERE}.receivers.gdl90:GDL90",
+    f"{_HERE}.receivers.asterix:ASTERIX",
     f"{_HERE}.receivers.ogn:OGN",
     f"{_HERE}.receivers.ais:AIS",
     f"{_HERE}.navigation.nmea:NMEA",

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import csv
+import functools
 import gzip
 import io
 import json
@@ -175,7 +176,10 @@ LOGS: dict[str, Callable[[], Files]] = {
     "beast sealed": lambda: replace(_sample("beast", "x.beast"), seal=seals.sealed_beast),
     "avr": lambda: _sample("avr", "x.avr"),
     "avr sealed": lambda: replace(_sample("avr", "x.avr"), seal=seals.sealed_avr),
-    **{name: (lambda name=name: _sample(name, f"x.{name}")) for name in ("gdl90", "ogn", "ais", "nmea", "gpsd", "ubx")},  # type: ignore[misc]
+    **{
+        name: functools.partial(_sample, name, f"x.{name}")
+        for name in ("asterix", "gdl90", "ogn", "ais", "nmea", "gpsd", "ubx")
+    },
     "readsb": _readsb,
     "readsb packed": lambda: _packed_document(_readsb()),
     "readsb trace": _trace,
