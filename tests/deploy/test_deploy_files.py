@@ -217,7 +217,7 @@ def test_the_image_can_start_every_source_that_needs_no_simulator(deploy: Path) 
     assert set(default[1].split()) <= set(EXTRAS) == {path.stem for path in (deploy / "locks").glob("*.lock")}
     needed = {m[1] for a in discover().values() if (m := re.match(r"watchkeeper\[(\w+)\]", a.extra or ""))}
     assert needed - possible <= {"bluesky"}
-    assert {"modes", "mavlink", "px4"} <= installed
+    assert {"asterix", "mavlink", "px4"} <= installed
 
 
 # -- Kubernetes ------------------------------------------------------------------------------------------------
