@@ -61,6 +61,11 @@ def unpack_steps(ask: bytes | memoryview) -> list[Step]:
     return [Step(_batch(step.samples), step.moved, _clock(step.clock)) for step in _steps(ask)]
 
 
+def clocks_of(ask: bytes | memoryview) -> bytes:
+    """What Merge gets of a turn, from what any operator gets of it."""
+    return _encode([step.clock for step in _steps(ask)])
+
+
 def pack_clocks(clocks: Sequence[Clock]) -> bytes:
     """What Merge gets of a turn."""
     return _encode([_plain(clock) for clock in clocks])

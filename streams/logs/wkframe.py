@@ -23,7 +23,7 @@ version 2), one for each of these arrays, they are written as packing.py says.
 from __future__ import annotations
 
 import struct
-from io import FileIO
+from io import BytesIO, FileIO
 from typing import Any, NamedTuple
 from zlib import crc32
 
@@ -107,7 +107,7 @@ def pack_frame(tag: bytes, payload: bytes, samples: int = 0, t_min: float = 0.0,
     return head + _CRC.pack(crc32(head)) + payload
 
 
-def read_head(file: FileIO) -> Head:
+def read_head(file: FileIO | BytesIO) -> Head:
     """The head at the file's position. Raises DamageError."""
     raw = file.read(HEAD_BYTES)
     if len(raw) < HEAD_BYTES:
@@ -117,7 +117,7 @@ def read_head(file: FileIO) -> Head:
     return Head(*_HEAD.unpack_from(raw))
 
 
-def read_payload(file: FileIO, head: Head) -> memoryview:
+def read_payload(file: FileIO | BytesIO, head: Head) -> memoryview:
     """The payload that follows a head, in memory of its own that ends on a multiple of 8. Raises DamageError."""
     if head.length > FRAME_MAX_BYTES:
         raise DamageError(f"a frame of {head.length:,} bytes, at most {FRAME_MAX_BYTES:,} are one")

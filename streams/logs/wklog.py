@@ -164,6 +164,7 @@ class LogReader:
             with FileIO(self.path) as file:
                 self._size = os.fstat(file.fileno()).st_size
                 self._columns = self._read_header(file)
+                self._first = file.tell()
                 self._entries = self._read_entries(file)
         except OSError as error:
             raise LogError(self.path, error.strerror or str(error)) from error
@@ -192,6 +193,29 @@ class LogReader:
                 if len(batch):
                     yield batch
         self.position = self._size
+
+    def __len__(self) -> int:
+        """How many frames there were when the log was opened."""
+        return len(self._entries)
+
+    def frame(self, offset: int) -> tuple[Batch, int] | None:
+        """The frame at a byte (0: the first), and where the next one is; None: there is no whole frame there (yet).
+
+        LogError: it is damaged.
+        """
+        with FileIO(self.path) as file:
+            size = os.fstat(file.fileno()).st_size
+            at = offset or self._first
+            file.seek(at)
+            if size < at + HEAD_BYTES:
+                return None
+            try:
+                head = read_head(file)
+                if head.tag != DATA or size < at + HEAD_BYTES + head.length:
+                    return None
+                return decode_data(read_payload(file, head), self._columns), file.tell()
+            except DamageError as damage:
+                raise LogError(self.path, f"{damage}; readable up to byte {at:,} of {size:,}") from damage
 
     def _read_header(self, file: FileIO) -> dict[str, list[int]]:
         magic = file.read(len(MAGIC))
