@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 ARGS ?=
 
-.PHONY: demo test chaos mutants check check-page coverage bench bench-check data proofs fuzz reproduce docs dashboards lock licences sbom packages site parts contained notebook pictures clean
+.PHONY: demo test flink flink-cost chaos mutants check check-page coverage bench bench-check data proofs fuzz reproduce docs dashboards lock licences sbom packages site parts contained notebook pictures clean
 
 demo: $(VENV)/runs ## broker, simulator, daemon and live alarms: make demo ARGS="--seconds 60"
 	$(BIN)/watchkeeper demo $(ARGS)
@@ -98,6 +98,22 @@ pictures: $(VENV)/ready ## docs/images of the live page, reports and episodes, f
 	PYTHONPATH=tests $(BIN)/python tests/daemon/report/screenshots.py
 	PYTHONPATH=tests $(BIN)/python tests/evaluation/conflicts/screenshots.py
 
+# PyFlink needs older versions of some libraries, and 2 GB: an environment of its own, and no part of `make test`.
+FLINK := .venv-flink
+flink: $(FLINK)/ready ## the pipeline on a Flink cluster of two TaskManagers, same bytes through kills and rescaling: docs/engines/flink.md
+	OMP_NUM_THREADS=1 PYTHONPATH=tests $(FLINK)/bin/python -m pytest -p no:cacheprovider tests/engines/flink $(ARGS)
+
+flink-cost: $(FLINK)/ready ## CPU of the workers, compared with one Pipeline: make flink-cost ARGS="--parallelism 1,2 --mode thread"
+	OMP_NUM_THREADS=1 PYTHONPATH=tests $(FLINK)/bin/python -m tests.engines.flink.cost $(ARGS)
+
+$(FLINK)/ready: pyproject.toml
+	command -v java > /dev/null || apt-get install --yes --no-install-recommends openjdk-17-jre-headless || { \
+	  echo "Flink needs Java 11, 17 or 21: install a JRE"; exit 1; }
+	test -x $(FLINK)/bin/python || $(PYTHON) -m venv $(FLINK) || { \
+	  rm -rf $(FLINK); echo "python3 cannot make an environment: on Debian, apt install python3-venv"; exit 1; }
+	$(FLINK)/bin/python -m pip install --quiet --disable-pip-version-check --editable ".[flink]" hypothesis psutil pytest
+	touch $@
+
 lock: $(VENV)/ready ## deploy/requirements.lock: what the image installs, by version and hash
 	$(BIN)/python -m tools.lock
 
@@ -141,4 +157,4 @@ $(VENV)/ready: $(VENV)/runs
 	touch $@
 
 clean:
-	rm -rf $(VENV) tools/js/node_modules .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist src/*.egg-info
+	rm -rf $(VENV) $(FLINK) tools/js/node_modules .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist src/*.egg-info

@@ -15,6 +15,7 @@ from msgspec import field
 from watchkeeper.config.adapters import source_types
 from watchkeeper.config.adapters.base import Source
 from watchkeeper.config.detectors import Detectors
+from watchkeeper.config.flink import Flink
 from watchkeeper.config.history import History
 from watchkeeper.config.outputs import Alertmanager, Gdl90Out, HomeAssistant, Notify, Webhook
 from watchkeeper.config.section import Extensible, Flag, Section, about, tables, text, texts
@@ -382,6 +383,7 @@ class Config(Section, frozen=True):
     history: History = field(default_factory=History)
     http: Http = field(default_factory=Http)
     log: Log = field(default_factory=Log)
+    flink: Flink = field(default_factory=Flink)
     detectors: Detectors = field(default_factory=Detectors)
 
 

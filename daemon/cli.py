@@ -24,6 +24,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "init": ("init", "a commented configuration for what there is on this machine"),
     "run": ("run", "the daemon"),
     "check-config": ("check_config", "every error of a configuration file at once"),
+    "flink": ("flink", "the same pipeline on a cluster of Apache Flink"),
     "replay": ("replay", "run recorded logs through the same pipeline"),
     "report": ("report", "a page of each log that opens offline: verdict, map, plots, alarms"),
     "record": ("record", "write what the broker carries to a .wklog"),
