@@ -19,6 +19,7 @@ from pyflink.datastream.state import ListStateDescriptor, ValueStateDescriptor
 from watchkeeper.config.guests import discover
 from watchkeeper.engines.flink.frames import Frames, frame_of
 from watchkeeper.engines.flink.messages import ASK, LOAD, ONLY, SAVE, Plan
+from watchkeeper.engines.flink.worker import follow_manager
 from watchkeeper.engines.front import Front
 from watchkeeper.engines.steps import Turn
 from watchkeeper.engines.wire import pack_steps
@@ -64,6 +65,7 @@ class FrontFunction(KeyedProcessFunction):  # type: ignore[misc]
     def open(self, runtime_context: RuntimeContext) -> None:
         """Nothing can be read before the first element: state belongs to its key."""
         discover()
+        follow_manager()
         self._saved = runtime_context.get_state(ValueStateDescriptor("front", BYTES))
         self._redo = runtime_context.get_list_state(ListStateDescriptor("since", BYTES))
         self._front = Front(self.plan.config, self.plan.shards)

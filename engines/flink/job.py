@@ -102,6 +102,9 @@ def environment(config: Config, order: Order) -> StreamExecutionEnvironment:
     if order.cluster:
         host, _, port = order.cluster.rpartition(":")
         settings |= {"execution.target": "remote", "rest.address": host, "rest.port": port}
+    else:
+        # a cluster within this process has as many slots as the job needs; another one does not read this
+        settings["taskmanager.numberOfTaskSlots"] = str(flink.parallelism + 1)
     for key, value in (settings | order.more).items():
         found.set_string(key, value)
     if not order.cluster:

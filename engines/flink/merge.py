@@ -12,6 +12,7 @@ from pyflink.datastream.state import ValueStateDescriptor
 from watchkeeper.config.guests import discover
 from watchkeeper.detectors.alarms.events import encode_event
 from watchkeeper.engines.flink.messages import ASK, CLOCKS, FLEET, LOAD, SAVE, Plan
+from watchkeeper.engines.flink.worker import follow_manager
 from watchkeeper.engines.merge import Merge
 from watchkeeper.engines.wire import unpack_answers, unpack_clocks
 
@@ -27,6 +28,7 @@ class MergeFunction(KeyedProcessFunction):  # type: ignore[misc]
     def open(self, runtime_context: RuntimeContext) -> None:
         """Merge itself is made with the first element: state belongs to its key."""
         discover()
+        follow_manager()
         self._saved = runtime_context.get_state(ValueStateDescriptor("merge", BYTES))
         self._given = runtime_context.get_state(ValueStateDescriptor("given", Types.LONG()))
         self._merge = Merge(self.plan.config)

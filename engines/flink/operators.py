@@ -13,7 +13,7 @@ from watchkeeper.config.guests import discover
 from watchkeeper.detectors.engine.part import FLEET as PART
 from watchkeeper.detectors.engine.part import of_vehicles
 from watchkeeper.engines.flink.messages import ASK, CLOCKS, FLEET, LOAD, ONLY, Plan
-from watchkeeper.engines.flink.worker import Memory
+from watchkeeper.engines.flink.worker import Memory, follow_manager
 from watchkeeper.engines.operator import Operator
 from watchkeeper.engines.regroup import by_bucket, join
 from watchkeeper.engines.wire import clocks_of
@@ -32,6 +32,7 @@ class OperatorFunction(KeyedProcessFunction):  # type: ignore[misc]
     def open(self, runtime_context: RuntimeContext) -> None:
         """The operator gets its state when all of it is there, with LOAD."""
         discover()
+        follow_manager()
         self.memory = Memory(self.plan.config.flink.worker_memory_mb)
         self._saved = runtime_context.get_state(ValueStateDescriptor("operator", BYTES))
         self.number = FLEET

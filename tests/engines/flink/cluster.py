@@ -107,7 +107,7 @@ class Cluster:
             self.add()
 
     def kill(self, index: int) -> None:
-        """kill -9 of a TaskManager; its Python workers go with it."""
+        """kill -9 of a TaskManager; its Python workers notice and end (worker.py)."""
         self.workers[index].send_signal(signal.SIGKILL)
 
     def pythons(self, manager: int | None = None) -> list[psutil.Process]:
@@ -118,7 +118,7 @@ class Cluster:
             for worker in chosen
             if worker.poll() is None
             for child in psutil.Process(worker.pid).children(recursive=True)
-            if any(word.endswith("beam_sdk_worker_main") for word in _words(child))
+            if "pyflink.fn_execution.beam.beam_boot" in _words(child)
         ]
 
     def get(self, path: str) -> Any:

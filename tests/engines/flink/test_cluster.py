@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import psutil
 import pytest
 
 pytest.importorskip("pyflink")
@@ -140,5 +141,11 @@ def restarted_at(cluster: Cluster, job: str) -> int:
 
 
 def test_nothing_is_left(cluster: Cluster) -> None:
-    """Python workers end with their job."""
+    """Python workers end with their job, and with their TaskManager."""
     cluster.wait(lambda: not cluster.pythons(), 30.0)
+    mine = str(cluster.folder)
+    assert not [
+        p
+        for p in psutil.process_iter(["environ"])
+        if (p.info["environ"] or {}).get("FLINK_LOG_DIR") == mine and "beam_boot" in " ".join(p.cmdline())
+    ]
