@@ -126,6 +126,17 @@ class Cluster:
         with urllib.request.urlopen(f"http://{self.address}{path}", timeout=10) as answer:
             return json.load(answer)
 
+    def stop(self, job: str, folder: Path) -> str:
+        """Stop a job with a savepoint; where that is."""
+        body = json.dumps({"targetDirectory": folder.as_uri(), "drain": False}).encode()
+        asked = urllib.request.Request(
+            f"http://{self.address}/jobs/{job}/stop", body, {"Content-Type": "application/json"}
+        )
+        with urllib.request.urlopen(asked, timeout=10) as answer:
+            path = f"/jobs/{job}/savepoints/{json.load(answer)['request-id']}"
+        found = self.wait(lambda: (done := self.get(path))["status"]["id"] == "COMPLETED" and done, 120.0)
+        return str(found["operation"]["location"])
+
     def state(self, job: str) -> str:
         """Of a job: RUNNING, RESTARTING, FINISHED …"""
         return str(self.get(f"/jobs/{job}")["state"])
