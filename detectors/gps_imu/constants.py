@@ -165,6 +165,10 @@ BEATS = 50
 BEAT_S = 20.0
 # Part of an interval from which on an offset is a slip. Chosen.
 BEAT_SLIP = 0.25
+# Where fixes come this far apart, s, a slip counts at most so many times what the path shows. Chosen: a link that
+# passes on every fifth fix shifts the beat when one is lost, and nothing else.
+BEAT_SLOW_S = 0.4
+BEAT_AND_PATH = 1.5
 # Fixes that a slip may last before it is another beat. Chosen.
 BEATS_OFF = 150
 # Least gain of the interval while the beat is being found. Chosen.
@@ -191,12 +195,12 @@ ACCURACY_S = 60.0
 USUAL_FIRST = (8.0, 2.7, 1.6, 2.7, 2.7, 3.2, 2.4, 2.6, 2.2, 3.5, 4.0, 3.0, 1.8, 4.0, 4.0, 2.5, 7.0, 5.0)
 # Learning may go this many times lower and higher. Chosen.
 USUAL_RANGE = 10.0
-# A level grows by the first factor when a distance rises over it, otherwise it falls by the second. Chosen so that in
-# balance it is crossed about once in 150 epochs, half a minute at 5 Hz.
+# A level grows by the factor when a distance rises over it, otherwise it falls with the time constant, s. Chosen so
+# that in balance it is crossed about once in half a minute, at any rate of fixes.
 USUAL_UP = 1.08
-USUAL_DOWN = 0.9995
-# An excursion counts once in so many epochs. Chosen.
-USUAL_AGAIN = 25
+USUAL_FALL_S = 400.0
+# An excursion that goes on counts once in so many seconds. Chosen.
+USUAL_AGAIN_S = 5.0
 # An excursion is over under this part of the level. Chosen: without such a rule a slow drift raised its own threshold.
 USUAL_OVER = 0.7
 # What a level grows by when the channel took part in a verdict that was taken back. Chosen.

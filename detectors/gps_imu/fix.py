@@ -117,7 +117,7 @@ def take_gps(row: Vehicle, par: Settings, work: Work, t: float, data: F8, i: int
         relevel(row)  # an IMU at the end of its range can drive the filter out of its own
         return math.nan
     if score < suspicion_level(row, par) and row.latched == 0 and moving:
-        learn(row, par, distance)
+        learn(row, par, distance, dt)
         if row.phase == TRACKING and par.learn_delay and work.loose_mps + row.loose_mps == 0.0:
             learn_delay(row, par, work, span)
             learn_lead(row, span)

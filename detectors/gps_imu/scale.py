@@ -17,6 +17,8 @@ from watchkeeper.detectors.gps_imu.constants import (
     ACTIVE_ACCEL,
     ACTIVE_SPEED,
     ACTIVE_VIBRATION,
+    BEAT_AND_PATH,
+    BEAT_SLOW_S,
     BIN_S,
     CREDIT_MAX,
     CREDIT_SHARE,
@@ -34,8 +36,8 @@ from watchkeeper.detectors.gps_imu.constants import (
     STILL_S,
     STUCK_NOISY,
     STUCK_S,
-    USUAL_AGAIN,
-    USUAL_DOWN,
+    USUAL_AGAIN_S,
+    USUAL_FALL_S,
     USUAL_FIRST,
     USUAL_MISTAKE,
     USUAL_OVER,
@@ -43,13 +45,18 @@ from watchkeeper.detectors.gps_imu.constants import (
     USUAL_UP,
 )
 from watchkeeper.detectors.gps_imu.state import (
+    AGAINST,
     FREEZE,
     INSTANT,
+    JUMP,
     MOVING,
+    POSITION,
     REST,
     SCALED,
+    STEP,
     STOOD_GPS,
     STUCK,
+    TIMING,
     TRACKING,
     Settings,
     Vehicle,
@@ -127,6 +134,10 @@ def scale_channels(row: Vehicle, par: Settings, work: Work, sigma: F8, changed: 
     # a simulator without noise repeats both sensors at rest: only an IMU that stands still under a moving GPS is stuck
     stuck = changed and row.imu_varied > STUCK_NOISY
     sigma[STUCK] = par.weight[STUCK] * par.threshold * row.stuck_s / STUCK_S if stuck else 0.0
+    # a beat that shifts alone may be fixes that were lost on the way: a clock that steps moves the path as well
+    if row.interval >= BEAT_SLOW_S:
+        path = max(sigma[JUMP], sigma[POSITION], sigma[STEP], sigma[AGAINST])
+        sigma[TIMING] = min(sigma[TIMING], BEAT_AND_PATH * path)
     # hardly more than the largest, because the channels share their errors: two at 0.92 of the threshold reach it
     total = 0.0
     for c in range(STUCK + 1):
@@ -135,16 +146,20 @@ def scale_channels(row: Vehicle, par: Settings, work: Work, sigma: F8, changed: 
 
 
 @njit(cache=True)
-def learn(row: Vehicle, par: Settings, distance: F8) -> None:
+def learn(row: Vehicle, par: Settings, distance: F8, dt: float) -> None:
     """Move the usual distances towards what this epoch of a healthy, moving vehicle showed."""
     if row.phase != TRACKING or not par.learn_scale:
         return
     times = EARLY if row.good_s < par.warmup_s else 1
     row.lessons += 1
-    again = row.lessons % USUAL_AGAIN == 0
+    row.lesson_s += min(dt, USUAL_AGAIN_S)
+    again = row.lesson_s >= USUAL_AGAIN_S
+    if again:
+        row.lesson_s -= USUAL_AGAIN_S
+    fall = math.exp(-dt / USUAL_FALL_S)
     for c in range(SCALED):
         above = distance[c] > row.usual[c]
-        step = USUAL_UP if above and (again or row.above & (1 << c) == 0) else USUAL_DOWN
+        step = USUAL_UP if above and (again or row.above & (1 << c) == 0) else fall
         first = USUAL_FIRST[c]
         row.usual[c] = min(max(row.usual[c] * step**times, first / USUAL_RANGE), first * USUAL_RANGE)
         if above:

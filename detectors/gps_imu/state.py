@@ -170,6 +170,8 @@ class Vehicle:
     above: int
     lessons: int
     """Epochs that were learned."""
+    lesson_s: float
+    """Time learned since an excursion that goes on has counted again."""
     usual_score: Annotated[F8, (2,)]
     """Level of the largest channel that is reached in the nominal share of epochs, at rest and moving."""
     credit: float

@@ -124,9 +124,9 @@ def test_an_excursion_that_dithers_about_its_level_counts_once():
     table["usual"] = USUAL_FIRST
     first = np.array(USUAL_FIRST)
     for _ in range(10):
-        learn(table[0], PAR, 1.05 * first)
-        learn(table[0], PAR, 0.95 * first)
+        learn(table[0], PAR, 1.05 * first, 0.2)
+        learn(table[0], PAR, 0.95 * first, 0.2)
     assert np.all(table["usual"][0] < 1.09 * first)
-    learn(table[0], PAR, 0.1 * first)
-    learn(table[0], PAR, 1.2 * first)
+    learn(table[0], PAR, 0.1 * first, 0.2)
+    learn(table[0], PAR, 1.2 * first, 0.2)
     assert np.all(table["usual"][0] > 1.1 * first)
