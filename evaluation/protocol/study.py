@@ -14,6 +14,7 @@ import numpy as np
 from watchkeeper.config.schema import Config
 from watchkeeper.evaluation.attacks.catalogue import Attack, catalogue
 from watchkeeper.evaluation.protocol.baseline import judge_baseline
+from watchkeeper.evaluation.protocol.bound import Bound, bounds
 from watchkeeper.evaluation.protocol.cases import OURS, Judged, judged, not_attacked, plan
 from watchkeeper.evaluation.protocol.clean import FalseAlarms, Shift, clean_only, false_alarms, shifts
 from watchkeeper.evaluation.protocol.figures import GroupFigures, Macro, group_figures
@@ -57,6 +58,8 @@ class Result(msgspec.Struct, frozen=True):
     minimum_detectable: list[Detectable]
     noise_floor: list[Floor]
     """Of the test flights, without any attack: what is smaller cannot be told from it."""
+    bounds: list[Bound]
+    """What any detector could call within 10 s by the flights' own noise, and what was called."""
     groups: dict[str, GroupFigures]
     baseline: dict[str, GroupFigures]
     not_attacked: dict[str, Macro]
@@ -147,6 +150,7 @@ def study(
         shift=shifted,
         minimum_detectable=smallest(recall) if search else [],
         noise_floor=[floor(flight) for flight in material.tested],
+        bounds=bounds(material.tested, ours.cases, config.detectors.gps_imu.alarms_per_hour),
         groups=groups,
         baseline=baseline,
         not_attacked={

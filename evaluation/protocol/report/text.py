@@ -51,6 +51,8 @@ def tables(result: Result) -> Iterator[Table]:
     if result.minimum_detectable:
         yield _smallest(result)
     yield _floor(result)
+    if result.bounds:
+        yield _bounds(result)
     if result.river:
         yield _river(result.river)
     for figures in result.groups.values():
@@ -220,6 +222,17 @@ def _floor(result: Result) -> Table:
         heads,
         list(rows),
     )
+
+
+def _bounds(result: Result) -> Table:
+    rows = [
+        (b.attack, f"{b.smallest:.3g}", f"{b.allowed} of {b.cases}", f"{b.found}", percent(b.ratio))
+        for b in result.bounds
+    ]
+    ratios = [b.ratio for b in result.bounds if b.ratio is not None]
+    rows.append(("mean", "", "", "", percent(sum(ratios) / len(ratios) if ratios else None)))
+    heads = ("attack", "smallest, median", "large enough", "found in 10 s", "ratio")
+    return "Bound by the flight's own noise (Neyman-Pearson, position against velocity, 10 s)", heads, list(rows)
 
 
 def _attacks(figures: GroupFigures, peer: GroupFigures) -> Table:
