@@ -150,7 +150,7 @@ def study(
         shift=shifted,
         minimum_detectable=smallest(recall) if search else [],
         noise_floor=[floor(flight) for flight in material.tested],
-        bounds=bounds(material.tested, ours.cases, config.detectors.gps_imu.alarms_per_hour),
+        bounds=bounds(material.tested, ours.cases),
         groups=groups,
         baseline=baseline,
         not_attacked={

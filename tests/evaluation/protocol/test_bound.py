@@ -29,13 +29,13 @@ def test_a_drift_in_walking_noise_and_a_step_have_the_bounds_of_a_textbook():
     gaps = np.random.default_rng(1).normal(size=(3, 50_000)) * 0.3
     walking = flight(gaps)
     # fifty independent gaps of 0.2 s: the drift adds the same to each
-    assert smallest(walking, False, False, 0.02) == pytest.approx(Z * 0.3 / (0.2 * np.sqrt(50)), rel=0.05)
-    assert smallest(walking, True, True, 0.02) == pytest.approx(Z * 0.3, rel=0.05)
+    assert smallest(walking, False, False) == pytest.approx(Z * 0.3 / (0.2 * np.sqrt(50)), rel=0.05)
+    assert smallest(walking, True, True) == pytest.approx(Z * 0.3, rel=0.05)
 
 
 def test_white_positions_show_a_drift_far_better_and_no_velocity_no_bound():
     place = np.random.default_rng(2).normal(size=(3, 50_001)) * 0.3
     white = flight(np.diff(place, axis=1))
     # a straight line through fifty positions, whose start is as noisy
-    assert smallest(white, False, False, 0.02) < 0.5 * Z * 0.3 / (0.2 * np.sqrt(50))
-    assert np.isnan(smallest(flight(np.zeros((3, 100)), velocity=False), False, True, 0.02))
+    assert smallest(white, False, False) < 0.5 * Z * 0.3 / (0.2 * np.sqrt(50))
+    assert np.isnan(smallest(flight(np.zeros((3, 100)), velocity=False), False, True))
