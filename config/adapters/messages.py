@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from watchkeeper.config.adapters.base import Source, StreamUrl
 from watchkeeper.config.section import text
@@ -13,10 +13,6 @@ class Messages(Source, frozen=True, kw_only=True, tag="messages"):
 
     url: StreamUrl
     kind: Annotated[
-        str,
-        text(
-            "what a message is that has no `kind` of its own; empty: such a message is refused",
-            pattern="^(adsb|gps|imu|action|route|link)?$",
-            form="adsb, gps, imu, action, route, link or empty",
-        ),
+        Literal["", "adsb", "gps", "imu", "action", "route", "link"],
+        text("what a message is that has no `kind` of its own; empty: such a message is refused"),
     ] = ""

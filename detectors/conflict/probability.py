@@ -259,7 +259,7 @@ def chance(
             if known:
                 weight *= futures.level[0][v // ends_b].weight * futures.level[1][v % ends_b].weight
             total += weight * worst[h, v]
-    return total, most_t
+    return min(total, 1.0), most_t  # weights add up to 1 but for rounding
 
 
 @njit(cache=True)

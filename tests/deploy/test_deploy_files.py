@@ -204,7 +204,7 @@ def parts(extra: str) -> set[str]:
 
 def test_every_extra_is_in_all_or_is_left_out_on_purpose() -> None:
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
-    assert set(extras) - parts("all") == {"bluesky", "dev"}
+    assert set(extras) - parts("all") == {"bluesky", "dev", "flink"}
 
 
 def test_the_image_can_start_every_source_that_needs_no_simulator(deploy: Path) -> None:

@@ -180,7 +180,7 @@ def test_rows_are_sorted_by_id_whatever_the_slots(bench: Any) -> None:
 
 def test_gauges_tell_the_nearest_pair_and_the_counts(bench: Any) -> None:
     b = bench(Conflict)
-    step(b, 0.0, [])
+    assert b.tick(0.0, adsb=[]) == []
     quiet = b.detector.gauges()
     assert math.isnan(quiet["tcpa_min_s"])
     assert math.isnan(quiet["dcpa_min_m"])
