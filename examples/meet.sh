@@ -1,5 +1,5 @@
 # Two aircraft that fly towards each other on the equator at 30,000 ft, a report of each every second.
-# A conflict after five reports: watchkeeper/alarm/conflict/east~west
+# A conflict within five reports: watchkeeper/alarm/conflict/east~west
 t0=$(date +%s)
 for i in $(seq 0 9); do
   east=$(printf '0.%07d' $((i * 20797)))              # 450 kt are 0.0020797 degrees a second

@@ -22,6 +22,15 @@ max_vehicles = 3000
 [sinks]
 state_dir = "{state_dir}"
 terminal = false
+# when the alarm comes, and how severe it is, shall not depend on what the profiles are tuned to
+[detectors.conflict]
+caution_s = 80
+warning_s = 40
+[detectors.conflict.debounce]
+n = 5
+m = 5
+most_s = 0
+strong = 0
 [http]
 port = 0
 """
