@@ -66,7 +66,7 @@ class Flink(Section, frozen=True):
         int,
         about("times", "so often the job starts again before it is given up", ge=0, le=2_147_483_647),
     ] = 1_000_000
-    mode: Annotated[
+    python_runs: Annotated[
         Literal["process", "thread"],
         text("Python in processes of its own, or in threads of the TaskManager's JVM, one of which runs at a time"),
     ] = "process"

@@ -80,7 +80,7 @@ def environment(config: Config, order: Order) -> StreamExecutionEnvironment:
         "pipeline.max-parallelism": str(BUCKETS),
         "python.executable": sys.executable,
         "python.client.executable": sys.executable,
-        "python.execution-mode": flink.mode,
+        "python.execution-mode": flink.python_runs,
         "python.fn-execution.bundle.size": str(BUNDLE_SIZE),
         "python.fn-execution.bundle.time": str(BUNDLE_MS),
         "execution.checkpointing.interval": f"{round(1000 * flink.checkpoint_s)} ms",

@@ -37,6 +37,8 @@ FORMED = {
     "http.tiles": st.sampled_from(("", "https://tiles.example/{z}/{x}/{y}.png")),
     "http.site": st.sampled_from(("", "47.46,8.55", "-33.9,151")),
     "http.public_url": st.sampled_from(("", "https://watch.example/sky", "http://10.0.0.7:9108")),
+    "login": st.from_regex(r"[A-Za-z0-9-]{1,9}", fullmatch=True),
+    "filter": st.sampled_from(("", "r/47.4/8.5/100")),
     "name": TEXT.filter(str.strip),
 }
 NUMBERS = [s for s in SETTINGS.values() if s.kind in (int, float)]

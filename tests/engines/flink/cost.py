@@ -71,7 +71,8 @@ def on_cluster(log: Path, total: int, parallelism: int, mode: str, frames: int, 
     settings = {"metrics.fetcher.update-interval": "500"}
     with Cluster(folder / f"cluster-{mode}-{parallelism}", managers=2, slots=parallelism + 1, **settings) as cluster:
         flink = Flink(
-            parallelism=parallelism, checkpoint_s=30.0, checkpoint_dir=cluster.checkpoints, mode=mode, frames=frames
+            parallelism=parallelism, checkpoint_s=30.0, checkpoint_dir=cluster.checkpoints, python_runs=mode,
+            frames=frames,
         )  # fmt: skip
         config = msgspec.structs.replace(Config(), flink=flink)
         began = time.monotonic()
