@@ -4,7 +4,7 @@
 
 The second process is a fork of the first, with everything imported. Each goes through all that is needed, in another
 order; where one comes to a kernel that the other is at, it waits for it. No garbage is collected, because both end
-soon, and Numba leaves out work that need not be done (haste.py). Should one fail, kernels are compiled elsewhere when
+soon, and Numba leaves out work that need not be done (haste/). Should one fail, kernels are compiled elsewhere when
 they are called.
 """
 
