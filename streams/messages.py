@@ -26,6 +26,7 @@ class Kind(IntEnum):
     ACTION = 3
     ROUTE = 4
     LINK = 5
+    SIGNAL = 6
 
     word: str
     """The name in topics, CSV and config: `adsb`, `gps` and so on."""
@@ -66,6 +67,10 @@ _ANGLE = ("rad", -1e4, 1e4)  # some autopilots count turns instead of wrapping
 # Unix seconds up to the year 2100. Simulations count from 0, so small values are fine.
 T_MIN, T_MAX = 0.0, 4_102_444_800.0
 
+# A signal is a number of any meaning. Its name has eight characters in each of so many columns, each in base 96.
+VALUE_MAX = 1e18
+NAME_COLUMNS, NAME_MAX = 6, 96.0**8 - 1.0
+
 FIELDS: dict[Kind, tuple[Field, ...]] = {
     Kind.ADSB: (
         Field("lat", *_LAT, "geodetic latitude, WGS84", required=True),
@@ -81,6 +86,14 @@ FIELDS: dict[Kind, tuple[Field, ...]] = {
         Field("sel_hdg_deg", "deg", -360.0, 360.0, "heading selected by the crew"),
         Field("squawk", "", 0.0, 7777.0, "transponder code, its four digits read as a number"),
         Field("tcas_ra", "", 0.0, 1.0, "1 while a resolution advisory of the collision avoidance system is on"),
+        Field(
+            "emergency",
+            "",
+            0.0,
+            7.0,
+            "what the transponder declares (DO-260B): 0 none, 1 general, 2 medical, "
+            "3 minimum fuel, 4 no radio, 5 unlawful interference, 6 downed aircraft",
+        ),
     ),
     Kind.GPS: (
         Field("gps_x", *_LOCAL, "local position, first axis (east in `enu`, north in `ned`)"),
@@ -140,6 +153,14 @@ FIELDS: dict[Kind, tuple[Field, ...]] = {
         Field("backlog_s", "s", 0.0, 3600.0, "how long packets wait at the port"),
         Field("load", "share", 0.0, 1.0, "how busy the device's processor is"),
     ),
+    # one row per named number; the name itself is in the columns too (streams/signals.py), so that a row is whole alone
+    Kind.SIGNAL: (
+        Field("value", "", -VALUE_MAX, VALUE_MAX, "what was measured, in the sender's own unit", required=True),
+        *(
+            Field(f"name_{i}", "", 0.0, NAME_MAX, "eight characters of the signal's name", required=True)
+            for i in range(NAME_COLUMNS)
+        ),
+    ),
 }
 
 # A GPS fix is complete with either position; the codec checks that one of the two is there, unless the receiver says
@@ -158,9 +179,7 @@ def _numbered(kind: Kind) -> Any:
 
 
 # What kernels index a batch's data with: `data[ADSB.lat, i]`.
-ADSB, GPS, IMU, ACTION, ROUTE, LINK = (
-    _numbered(kind) for kind in (Kind.ADSB, Kind.GPS, Kind.IMU, Kind.ACTION, Kind.ROUTE, Kind.LINK)
-)
+ADSB, GPS, IMU, ACTION, ROUTE, LINK, SIGNAL = map(_numbered, Kind)
 
 # Longest vehicle or gateway name, in characters: ICAO addresses have 6, MAVLink ids 3, callsigns 8.
 ID_MAX = 64
@@ -175,6 +194,7 @@ class Drop:
     DEPTH = "too_deep"
     TYPE = "wrong_type"
     ID = "bad_id"
+    NAME = "bad_name"
     MISSING = "missing_field"
     FINITE = "not_finite"
     RANGE = "out_of_range"
@@ -188,7 +208,7 @@ class Drop:
     QUEUE_FULL = "queue_full"
 
     ALL: tuple[str, ...] = (
-        TOPIC, SIZE, SYNTAX, DEPTH, TYPE, ID, MISSING, FINITE, RANGE, TIME, FRAME,
+        TOPIC, SIZE, SYNTAX, DEPTH, TYPE, ID, NAME, MISSING, FINITE, RANGE, TIME, FRAME,
         LATE, DUPLICATE, TIME_JUMP, CLOCK, FLEET_FULL, QUEUE_FULL,
     )  # fmt: skip
 

@@ -1,6 +1,6 @@
 """A batch in parts by vehicle, each with the names that its own samples use and no others.
 
-    part = spread(batch.ids, 4)          which part each vehicle belongs to, by its name alone
+    bucket = bucket_of(name)             of a vehicle, by its name alone; its part of n is the bucket modulo n
     parts = split(batch, part, 4)        one batch per part, in the order of arrival; names of others are left out
 
 Used by engines that spread vehicles over operators. Every part is a batch like any other. If each part kept all names,
@@ -10,7 +10,6 @@ their own 1.85 times.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from functools import lru_cache
 from zlib import crc32
 
@@ -31,11 +30,6 @@ REMEMBERED = 1 << 18
 def bucket_of(name: str) -> int:
     """The bucket of a vehicle, by its name alone."""
     return crc32(name.encode(errors="surrogatepass")) % BUCKETS
-
-
-def spread(names: Iterable[str], parts: int) -> I4:
-    """The part of each vehicle when there are so many parts."""
-    return np.fromiter((bucket_of(name) % parts for name in names), np.int32)
 
 
 def split(batch: B, part: I4, parts: int) -> list[B]:

@@ -13,6 +13,6 @@ class Messages(Source, frozen=True, kw_only=True, tag="messages"):
 
     url: StreamUrl
     kind: Annotated[
-        Literal["", "adsb", "gps", "imu", "action", "route", "link"],
+        Literal["", "adsb", "gps", "imu", "action", "route", "link", "signal"],
         text("what a message is that has no `kind` of its own; empty: such a message is refused"),
     ] = ""

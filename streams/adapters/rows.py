@@ -9,6 +9,7 @@ import numpy as np
 
 from watchkeeper.streams.batch import Batch, Columns
 from watchkeeper.streams.messages import COLUMN, FIELDS, Kind
+from watchkeeper.streams.signals import name_numbers
 
 
 class _Part:
@@ -50,6 +51,15 @@ class Rows:
         part.seq.append(self._count)
         part.vid.append(self._vid.setdefault(name, len(self._vid)))
         self._count += 1
+
+    def add_signals(self, name: str, t: float, values: Mapping[str, float]) -> None:
+        """Named numbers of one time, a sample of the stream `signal` each."""
+        part = self._parts.setdefault(Kind.SIGNAL, _Part())
+        for signal, value in values.items():
+            part.rows.append([t, value, *name_numbers(signal)])
+            part.seq.append(self._count)
+            part.vid.append(self._vid.setdefault(name, len(self._vid)))
+            self._count += 1
 
     def take(self, callsigns: dict[str, str] | None = None) -> Batch | None:
         """Everything as one batch; None when there is nothing."""

@@ -6,6 +6,7 @@ Two payloads exist, each as MessagePack or, when the first byte is `{`, as JSON:
 - a **frame** on `<prefix>/<kind>`: `{"v":1, "id":[…], "t":<number or column>, "<field>":<column>, …}`. A column
   is little-endian f8 or f4 as MessagePack bin, or a list of numbers; one value per id, NaN or null for absent.
   `via` is one name or a list of names, `callsign` a list.
+Samples and frames of the stream `signal` have names of their own in place of fields: signals.py.
 
 The decoder never raises: what it cannot use goes to `on_bad` with a reason and the payload. Samples are decoded
 by msgspec into tuples and become columns in `take()`, once for many messages. There they are checked, the only time.
@@ -28,8 +29,10 @@ from watchkeeper.config.schema import Limits, Topics
 from watchkeeper.streams.batch import F8, I4, U1, Batch, CheckedBatch, Columns, concat, later_calls
 from watchkeeper.streams.check import REASONS, sound
 from watchkeeper.streams.codec.encode import FRAME_VERSION, encode_sample, frame_topic, sample_topic
+from watchkeeper.streams.codec.signals import Sample, SignalError, frame_rows, sample_rows, spoken, text_of
 from watchkeeper.streams.foreign.decode import ForeignError, json_decoder, msgpack_decoder
 from watchkeeper.streams.messages import COLUMN, FIELDS, ID_MAX, KIND_OF_WORD, Drop, Kind, unescape_id
+from watchkeeper.streams.signals import name_in
 
 OnBad = Callable[[str, str, bytes], None]
 # Topics are repeated for ever, so their parse is kept; the table starts afresh when an attacker fills it.
@@ -125,13 +128,16 @@ class Decoder:
         self._prefix = topics.telemetry + "/"
         self._limits = limits
         self._on_bad = on_bad
-        self._sample = {k: self._decoders(_sample_type(k)) for k in Kind}
-        self._frame = {k: self._decoders(_frame_type(k)) for k in Kind}
+        fixed: list[Kind] = [kind for kind in Kind if kind is not Kind.SIGNAL]
+        self._sample = {k: self._decoders(_sample_type(k)) for k in fixed}
+        self._frame = {k: self._decoders(_frame_type(k)) for k in fixed}
+        self._signals = self._decoders(Sample)
+        self._signal_frame = self._decoders(dict[str, Any])
         self._topics: dict[str, tuple[Kind, str] | None] = {}
         self._reset()
 
     @staticmethod
-    def _decoders(shape: type[msgspec.Struct]) -> tuple[Callable[[bytes], Any], Callable[[bytes], Any]]:
+    def _decoders(shape: Any) -> tuple[Callable[[bytes], Any], Callable[[bytes], Any]]:
         return json_decoder(shape), msgpack_decoder(shape)
 
     def _reset(self) -> None:
@@ -159,11 +165,16 @@ class Decoder:
             self._on_bad(topic, Drop.SIZE, payload)
             return
         try:
-            if name:
+            if kind is Kind.SIGNAL:
+                if name:
+                    self._add_signals(name, topic, payload)
+                else:
+                    self._add_signal_frame(topic, payload)
+            elif name:
                 self._add_sample(kind, name, topic, payload)
             else:
                 self._add_frame(kind, topic, payload)
-        except (ForeignError, _RefusedError) as refused:
+        except (ForeignError, SignalError, _RefusedError) as refused:
             self._on_bad(topic, refused.reason, payload)
 
     def _where(self, topic: str) -> tuple[Kind, str] | None:
@@ -223,6 +234,37 @@ class Decoder:
             for name, callsign, at in zip(frame.id, frame.callsign, t.tolist(), strict=True):
                 if callsign and known.get(name) != callsign:
                     self._call(name, callsign, at)
+        self._seq += n
+
+    def _add_signals(self, name: str, topic: str, payload: bytes) -> None:
+        from_json, from_msgpack = self._signals
+        found = from_json(payload) if payload[:1] == b"{" else from_msgpack(payload)
+        rows, own_id, via = sample_rows(found), text_of(found, "id"), text_of(found, "via")
+        vid = self._names.get(name)
+        if vid < 0 or (own_id is not None and own_id != name):
+            raise _RefusedError(Drop.ID)
+        part, n = self._part(Kind.SIGNAL), len(rows)
+        part.rows += rows
+        part.origins += [(topic, payload)] * n
+        part.seq += range(self._seq, self._seq + n)
+        part.vid += [vid] * n
+        part.via += [self._vias.get(via) if via else -1] * n
+        self._seq += n
+
+    def _add_signal_frame(self, topic: str, payload: bytes) -> None:
+        from_json, from_msgpack = self._signal_frame
+        found = from_json(payload) if payload[:1] == b"{" else from_msgpack(payload)
+        rows, t, data = frame_rows(found, self._limits.max_frame_rows)
+        vid = np.array([self._names.get(name) for name in found["id"]], np.int32)
+        if (vid < 0).any():
+            raise _RefusedError(Drop.ID)
+        via = found.get("via")
+        if not (via is None or isinstance(via, str) or _are_texts(via)):
+            raise _RefusedError(Drop.TYPE)
+        vias, n = self._frame_vias(via, len(vid)), len(rows)
+        if n:
+            seq = np.arange(self._seq, self._seq + n)
+            self._part(Kind.SIGNAL).add(Columns(seq, vid[rows], vias[rows], t, data), (topic, payload))
         self._seq += n
 
     def _call(self, name: str, callsign: str | None, t: float) -> None:
@@ -294,8 +336,15 @@ class Decoder:
 
 def _message(kind: Kind, cols: Columns, row: int, name: str | None = None) -> bytes:
     """A row of columns as the payload that would have carried it."""
+    if kind is Kind.SIGNAL:
+        said = spoken(name_in(cols.data, row), float(cols.data[0, row]))
+        return encode_sample(kind, float(cols.t[row]), said, name=name)
     values = zip(COLUMN[kind], cols.data[:, row].tolist(), strict=True)
     return encode_sample(kind, float(cols.t[row]), dict(values), name=name)
+
+
+def _are_texts(values: Any) -> bool:
+    return isinstance(values, list) and all(isinstance(value, str) for value in values)
 
 
 def _column(values: bytes | list[float | None], n: int) -> F8:

@@ -10,6 +10,7 @@ import numpy as np
 
 from watchkeeper.config.schema import Topics
 from watchkeeper.streams.batch import F8, Batch
+from watchkeeper.streams.codec.signals import encode_rows
 from watchkeeper.streams.messages import COLUMN, FIELDS, Kind, escape_id
 
 FRAME_VERSION = 1
@@ -32,7 +33,7 @@ def encode_sample(
         if isinstance(value, str) or value == value  # noqa: PLR0124
     }
     unknown = present.keys() - COLUMN[kind].keys() - {"via", "callsign"}
-    if unknown:
+    if unknown and kind is not Kind.SIGNAL:
         raise ValueError(f"{kind.word} has no field {sorted(unknown)[0]!r}; it has {', '.join(COLUMN[kind])}")
     message = {"t": t, **({"id": name} if name else {}), **present}
     return msgspec.json.encode(message) if encoding == "json" else msgspec.msgpack.encode(message)
@@ -48,6 +49,8 @@ def encode_frame(
     callsigns: Mapping[str, str] | None = None,
 ) -> bytes:
     """One columnar MessagePack frame; columns that are absent throughout are left out."""
+    if kind is Kind.SIGNAL:
+        return encode_rows(ids, t, data, via)
     frame: dict[str, Any] = {"v": FRAME_VERSION, "id": list(ids)}
     frame["t"] = float(t[0]) if (t == t[0]).all() else t.astype("<f8").tobytes()
     for field, column in zip(FIELDS[kind], data, strict=True):

@@ -20,6 +20,7 @@ REASONS = {
     Drop.DEPTH: "nested too deeply",
     Drop.TYPE: "a field of the wrong type",
     Drop.ID: "an id that is empty, too long, not printable, or not the topic's",
+    Drop.NAME: "a signal without a name, or with one that is too long or has other characters than it may",
     Drop.MISSING: "`t` or a required field is absent",
     Drop.FINITE: "an infinite number",
     Drop.RANGE: "a number outside its field's range",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from watchkeeper.config.schema import Limits, Topics
 from watchkeeper.streams.codec.reasons import REASONS
 from watchkeeper.streams.messages import FIELDS, ID_MAX, Drop, Kind
+from watchkeeper.streams.signals import SIGNAL_NAME_MAX
 
 INTRO = """# Messages
 
@@ -29,6 +30,22 @@ number for all, or a column. `via` is one name or a list. A frame of 100 samples
 messages.
 
 ## Streams
+"""
+
+SIGNALS = """
+### signal
+
+Any numbers that a vehicle sends, by names of its own. Names have at most {name_max} characters of
+`A-Z a-z 0-9 _ . : / [ ] -`; numbers are in the sender's own unit; true and false are 1 and 0; a word is a state, of
+which the first eight characters count. `armed` and `mode` say in which state the vehicle was
+([signal](detectors/signal.md)).
+
+    {telemetry}/signal/quad-3   {{"t": 1700000000, "battery_v": 15.2, "motor_1_rpm": 5210, "armed": true,
+                               "mode": "MISSION"}}
+
+A frame has a column for each name, with one value per id; or, long, one row per value:
+`{{"v": 1, "id": [...], "t": ..., "signal": ["battery_v", ...], "value": ...}}`. In tables (CSV, Parquet, frames of
+pandas) a row of the kind `signal` has its name in the column `signal` and its number in `value`.
 """
 
 OUTRO = """
@@ -93,6 +110,9 @@ def reference_markdown() -> str:
     topics, limits = Topics(), Limits()
     parts = [INTRO.format(telemetry=topics.telemetry, id_max=ID_MAX)]
     for kind in Kind:
+        if kind is Kind.SIGNAL:
+            parts.append(SIGNALS.format(telemetry=topics.telemetry, name_max=SIGNAL_NAME_MAX))
+            continue
         parts.append(f"\n### {kind.word}\n\n| field | unit | range | required | meaning |\n|---|---|---|---|---|")
         for f in FIELDS[kind]:
             needed = "yes" if f.required else ""

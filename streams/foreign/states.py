@@ -23,6 +23,8 @@ def size_of(state: Any) -> int:
         return state.nbytes
     if isinstance(state, dict):
         return sum(map(size_of, state.values()))
+    if isinstance(state, bytes):
+        return len(state)
     return 16 * len(state) if isinstance(state, (list, str)) else 16
 
 

@@ -25,7 +25,8 @@ from watchkeeper.streams.frames.cells import Cells, FrameError, numbers, texts, 
 from watchkeeper.streams.logs.chunks import arrival_times, cut, numbered
 from watchkeeper.streams.logs.csv_table import Layout, own_fields
 from watchkeeper.streams.logs.source import SourceInfo
-from watchkeeper.streams.messages import FIELDS, GPS_POSITIONS, ID_MAX, KIND_OF_WORD, Drop, Field, Kind
+from watchkeeper.streams.messages import FIELDS, GPS_POSITIONS, ID_MAX, KIND_OF_WORD, SIGNAL, Drop, Field, Kind
+from watchkeeper.streams.signals import is_name, name_columns
 
 NAME = Path("<frame>")
 # How many unknown words are named in a message.
@@ -121,6 +122,8 @@ class FrameLog:
             self._drop(kind, Drop.ID, int((member & nameless).sum()))
             self._drop(kind, Drop.MISSING, int((member & timeless & ~nameless).sum()))
             rows = np.flatnonzero(member & ~nameless & ~timeless)
+            if kind is Kind.SIGNAL:
+                rows = self._named(rows)
             rows = rows[np.argsort(rank[rows])]
             if len(rows):
                 seq = rank[rows] * len(Kind) + int(kind)
@@ -132,7 +135,18 @@ class FrameLog:
         for c, field in enumerate(FIELDS[kind]):
             if field.name in self._columns:
                 data[c] = self._numbers(field)[rows]
+        if kind is Kind.SIGNAL:
+            names = texts(self._columns["signal"])
+            data[SIGNAL.name_0 :] = name_columns([names[row] for row in rows.tolist()])
         return data
+
+    def _named(self, rows: I8) -> I8:
+        """Those of these rows that name a signal."""
+        names = texts(self._columns["signal"])
+        good = np.array([is_name(names[row]) for row in rows.tolist()], bool)
+        self._drop(Kind.SIGNAL, Drop.NAME, int((~good).sum()))
+        named: I8 = rows[good]
+        return named
 
     def _numbers(self, field: Field) -> F8:
         return numbers(self._columns[field.name], field.name, f"{field.lo:g} to {field.hi:g} {field.unit}".rstrip())
@@ -176,7 +190,8 @@ class FrameLog:
 
 def _complete(kind: Kind, columns: Mapping[str, Cells]) -> None:
     """Refuse a frame in which no sample of this kind can be whole: it would be dropped row by row."""
-    missing = [field.name for field in FIELDS[kind] if field.required and field.name not in columns]
+    needed = ["signal", "value"] if kind is Kind.SIGNAL else [f.name for f in FIELDS[kind] if f.required]
+    missing = [name for name in needed if name not in columns]
     if kind is Kind.GPS and not any(set(pair) <= columns.keys() for pair in GPS_POSITIONS):
         missing = [" and ".join(pair) for pair in GPS_POSITIONS]
         raise FrameError(f"gps samples need a position: no columns {' nor '.join(missing)}")
@@ -196,6 +211,14 @@ def _caller() -> int:
 
 
 def _hinted(unknown: list[str]) -> str:
-    known = ["t", "id", "kind", "via", "callsign", *(field.name for fields in FIELDS.values() for field in fields)]
+    known = [
+        "t",
+        "id",
+        "kind",
+        "via",
+        "callsign",
+        "signal",
+        *(field.name for fields in FIELDS.values() for field in fields),
+    ]
     near = {name: get_close_matches(name.lower(), known, 1, 0.7) for name in unknown}
     return ", ".join(f"{name} (did you mean {near[name][0]}?)" if near[name] else name for name in unknown)

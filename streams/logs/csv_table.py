@@ -2,7 +2,8 @@
 
 Parquet tables of samples are read by the same rules (streams/adapters/tables/parquet_samples.py).
 
-`kind` says what a row is (adsb, gps, imu, action, route). Without that column the fields tell: a row is a sample of
+`kind` says what a row is (adsb, gps, imu, action, route, signal; a signal has its name in the column `signal` and its
+number in `value`). Without that column the fields tell: a row is a sample of
 each kind of which it fills a field that no other kind has (`alt_ft` makes it ADS-B, `imu_ax` IMU, `alt_m` GPS); rows
 with bare `lat` and `lon` are ADS-B.
 """
@@ -20,15 +21,18 @@ import numpy as np
 from watchkeeper.streams.batch import F8, I4, I8, U1, Bool, CheckedBatch, Columns
 from watchkeeper.streams.check import OK, REASONS, sound
 from watchkeeper.streams.logs.chunks import numbered
-from watchkeeper.streams.messages import FIELDS, ID_MAX, KIND_OF_WORD, Drop, Field, Kind
+from watchkeeper.streams.messages import FIELDS, ID_MAX, KIND_OF_WORD, SIGNAL, Drop, Field, Kind
+from watchkeeper.streams.signals import is_name, name_columns
 
 # How many bad rows are named by line; the rest are only counted.
 NAMED_ROWS = 5
-TEXT_COLUMNS = ("id", "kind", "via", "callsign")
+TEXT_COLUMNS = ("id", "kind", "via", "callsign", "signal")
 _FLAGS = {"true": 1.0, "false": 0.0}
 _KINDS_WITH = Counter(field.name for fields in FIELDS.values() for field in fields)
-# Fields that only one kind has: a row that fills one of them says what it is.
-_OWN = {kind: [f.name for f in FIELDS[kind] if _KINDS_WITH[f.name] == 1] for kind in Kind}
+# Fields that only one kind has: a row that fills one of them says what it is. A bare `value` may be anything.
+_OWN: dict[Kind, list[str]] = {
+    kind: [f.name for f in FIELDS[kind] if _KINDS_WITH[f.name] == 1 and kind is not Kind.SIGNAL] for kind in Kind
+}
 
 
 def own_fields(kind: Kind) -> list[Field]:
@@ -138,6 +142,8 @@ class _Reading:
             for c, field in enumerate(FIELDS[kind]):
                 if field.name in self.place:
                     data[c] = self._numbers(field.name, rows, Drop.TYPE)
+            if kind is Kind.SIGNAL:
+                data[SIGNAL.name_0 :] = self._signals(rows)
             # a row that is a sample of several kinds arrives as one after the other
             cols = Columns(rows * len(Kind) + int(kind), vid[rows], via[rows], t[rows], data)
             if not (good := self.alive[rows]).all():
@@ -146,6 +152,14 @@ class _Reading:
             if len(cols):
                 kinds[kind] = cols
         return numbered(CheckedBatch(list(ids), kinds, vias, self._callsigns(names)))
+
+    def _signals(self, rows: I8) -> F8:
+        """The names of signals as columns; rows without one are refused."""
+        names = self.table.text(self.place["signal"]) if "signal" in self.place else [""] * len(self.table)
+        bad = np.zeros(len(names), bool)
+        bad[rows] = [not is_name(names[row]) for row in rows.tolist()]
+        self._refuse(bad, Drop.NAME, "signal")
+        return name_columns(["_" if bad[row] else names[row] for row in rows.tolist()])
 
     def _refuse_samples(self, kind: Kind, rows: I8, codes: U1) -> None:
         for code in np.unique(codes[codes != OK]).tolist():

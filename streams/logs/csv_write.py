@@ -48,7 +48,7 @@ class CsvWriter:
             "kind": flat.kind,
         }
         # csv writes None as an empty cell
-        cells |= {"via": flat.via, "callsign": flat.callsign}
+        cells |= {"via": flat.via, "callsign": flat.callsign, "signal": flat.signal}
         cells |= {name: _written(column) for name, column in flat.fields.items()}
         text = io.StringIO()
         rows = zip(*(cells.get(name, absent) for name in self._columns), strict=True)

@@ -5,6 +5,7 @@
     SCALED     whole numbers times a negative power of ten, as converted from integers (473977418 * 1e-7)
     BINARY     whole numbers over a power of two: times of one era, whatever their digits
     SINGLE     single precision, as autopilots log
+    TABLE      at most 256 different numbers: the numbers, and which of them each is (names of signals)
     RAW        double precision
 
 The whole numbers of DECIMAL, SCALED and BINARY are counted from the smallest and written in as many bytes as the
@@ -26,7 +27,9 @@ from numpy.typing import NDArray
 
 from watchkeeper.streams.batch import F8, I8
 
-RAW, CONSTANT, DECIMAL, SCALED, BINARY, SINGLE = range(6)
+RAW, CONSTANT, DECIMAL, SCALED, BINARY, SINGLE, TABLE = range(7)
+# Different numbers of a TABLE.
+ENTRIES_MAX = 256
 # 10^22 is the last power of ten that a double holds exactly; sensors end long before.
 DIGITS_MAX = 9
 # Wider numbers are no shorter than the doubles themselves, by much.
@@ -68,7 +71,21 @@ def pack(column: F8) -> tuple[Code, list[bytes]]:
     single = _single(column, bits)
     if single is not None and (best is None or _size(best[1]) > _size(single[1])):
         best = single
+    if best is None or _size(best[1]) > 2 * len(column):
+        table = _table(bits)
+        if table is not None and (best is None or _size(best[1]) > _size(table[1])):
+            best = table
     return best or (Code(), [column.tobytes()])
+
+
+def _table(bits: I8) -> tuple[Code, list[bytes]] | None:
+    probe = np.unique(bits[: 4 * ENTRIES_MAX])
+    if len(probe) > ENTRIES_MAX or len(probe) * 2 > len(bits):
+        return None
+    entries, which = np.unique(bits, return_inverse=True)
+    if len(entries) > ENTRIES_MAX:
+        return None
+    return Code(TABLE, odd=len(entries)), [entries.astype("<i8").tobytes(), _filled(which.astype("<u1"))]
 
 
 def pack_whole(column: NDArray[Any]) -> tuple[Code, list[bytes]]:
@@ -218,6 +235,10 @@ def unpack(code: Code, arrays: Arrays, out: F8) -> None:
         out.view("<i8")[:] = code.least
     elif code.form == SINGLE:
         out[:] = arrays.take("<f4", n)
+    elif code.form == TABLE and 0 < code.odd <= ENTRIES_MAX:
+        entries = arrays.take("<f8", code.odd)
+        # an index beyond the table is an IndexError, which readers take as damage
+        out[:] = entries[arrays.take("<u1", n)]
     elif code.form in (DECIMAL, SCALED, BINARY) and 0 <= code.digits <= BITS_MAX:
         _numbers(code, arrays, out)
         _given_back(out, code.form, code.digits)

@@ -23,6 +23,7 @@ from watchkeeper.streams.simulate.missions import Missions, draw_missions
 from watchkeeper.streams.simulate.motion import QUAD
 from watchkeeper.streams.simulate.sensors import GPS_RATE_HZ, NONE, REAL, DroneSource
 from watchkeeper.streams.simulate.shift import Shift
+from watchkeeper.streams.simulate.signals import SignalSource
 from watchkeeper.streams.simulate.traffic import Pilot
 
 # 2023-11-14 22:13:20 UTC: a round number, so that times in logs are easy to read
@@ -30,7 +31,7 @@ T0 = 1_700_000_000.0
 ADSB_RATE_HZ = 1.0  # where `rate_hz` is that of the IMU
 DEMO_DRONES = 5
 # One independent random stream per part: what one part draws does not change what another sees.
-_TRAFFIC, _ADSB, _MISSIONS, _SENSORS, _FAULTS, _JAMMING = range(6)
+_TRAFFIC, _ADSB, _MISSIONS, _SENSORS, _FAULTS, _JAMMING, _SIGNALS = range(7)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +63,14 @@ SCENARIOS: dict[str, Scenario] = {
         "multirotors and fixed wings with GPS and IMU, some of them attacked", 20, 600.0, 50.0, True, False, True
     ),
     "mixed": Scenario("random traffic and drones, one drone to ten aircraft", 220, 600.0, 50.0, True, True, True),
+    "signals": Scenario(
+        "quadrotors that send battery, motors, temperatures, GPS figures; three of four fail",
+        12,
+        300.0,
+        1.0,
+        True,
+        False,
+    ),
     "demo": Scenario(
         "a conflict that resolves, spoofed drones, a stream that stops, every 90 s", 11, 60.0, 50.0, True, True, True
     ),
@@ -93,14 +102,16 @@ class Simulation:
     def drones(self) -> int:
         """How many of the vehicles are drones."""
         kind = SCENARIOS[self.scenario]
-        if not kind.aircraft:
-            return self.vehicles
         if not kind.drones:
             return 0
+        if not kind.aircraft:
+            return self.vehicles
         return DEMO_DRONES if self.scenario == "demo" else max(1, round(self.vehicles / 11))
 
     def batches(self) -> Iterator[Batch]:
         """Batches of about a second each, in arrival order."""
+        if (signals := self._signals()) is not None:
+            return signals.batches(self.t0)
         sources: list[arrival.Source] = []
         pilot = self._pilot()
         if pilot is not None:
@@ -130,6 +141,15 @@ class Simulation:
         }  # fmt: skip
         if self.shift is not None:
             result["shift"] = asdict(self.shift)
+        if (signals := self._signals()) is not None:
+            result["vehicles"] = {name: {"kind": "quad", "rate_hz": self.rate_hz} for name in signals.ids}
+            result["faults"] = [
+                {
+                    "id": signals.ids[f.vehicle], "kind": f.kind, "stream": "signal", "signal": f.signal,
+                    "t_start": self.t0 + f.t_start, "t_end": self.t0 + f.t_end,
+                }
+                for f in signals.faults
+            ]  # fmt: skip
         pilot = self._pilot()
         if pilot is not None:
             result["vehicles"], result["pairs"] = truth.fly(pilot, self.seconds, self.t0)
@@ -166,8 +186,15 @@ class Simulation:
     def _rng(self, stream: int) -> np.random.Generator:
         return np.random.Generator(np.random.PCG64(np.random.SeedSequence(self.seed, spawn_key=(stream,))))
 
+    def _signals(self) -> SignalSource | None:
+        if self.scenario != "signals":
+            return None
+        return SignalSource(
+            self._rng(_SIGNALS), vehicles=self.vehicles, seconds=self.seconds, rate_hz=self.rate_hz, faults=self.faults
+        )
+
     def _pilot(self) -> Pilot | None:
-        aircraft = self.vehicles - self.drones
+        aircraft = self.vehicles - self.drones if SCENARIOS[self.scenario].aircraft else 0
         if self.scenario in GEOMETRIES:
             return Encounter(self.scenario, self._rng(_TRAFFIC), aircraft, self.seconds)
         if self.scenario == "demo":
@@ -229,7 +256,7 @@ def simulate(
         near = get_close_matches(scenario, SCENARIOS, 1, 0.0)[0]
         raise ValueError(f"unknown scenario {scenario!r}; did you mean {near!r}? There are: {', '.join(SCENARIOS)}")
     kind = SCENARIOS[scenario]
-    if faults and not kind.drones:
+    if faults and not kind.drones and scenario != "signals":
         raise ValueError(f"faults happen to drones, and scenario {scenario!r} has none")
     sim = Simulation(
         scenario=scenario,
@@ -239,7 +266,7 @@ def simulate(
         rate_hz=float(kind.rate_hz if rate_hz is None else rate_hz),
         t0=float(t0),
         noise=kind.noise if noise is None else noise,
-        faults=kind.drones if faults is None else faults,
+        faults=kind.drones or scenario == "signals" if faults is None else faults,
         ahrs=ahrs,
         shift=shift,
     )

@@ -28,7 +28,8 @@ from watchkeeper.streams.batch import Batch, Columns
 from watchkeeper.streams.logs.base import ALARMS, ORIGIN, Origin, Target
 from watchkeeper.streams.logs.chunks import numbered
 from watchkeeper.streams.logs.flat import hear
-from watchkeeper.streams.messages import FIELDS, Kind, escape_id
+from watchkeeper.streams.messages import FIELDS, SIGNAL, Kind, escape_id
+from watchkeeper.streams.signals import names_in
 
 # Of 65,535 some are kept for the channels that all others share.
 CHANNELS_MAX = 60_000
@@ -101,7 +102,10 @@ class McapWriter:
     def _samples(self, kind: Kind, cols: Columns, batch: Batch) -> Iterator[Message]:
         channels = {vid: self._channel_of(batch.ids[vid], kind) for vid in set(cols.vid.tolist())}
         texts = {vid: self._texts(batch.ids[vid]) for vid in channels}
+        columns: list[tuple[str, list[Any]]]
         columns = [(field.name, column.tolist()) for field, column in zip(FIELDS[kind], cols.data, strict=True)]
+        if kind is Kind.SIGNAL:
+            columns = [("signal", names_in(cols.data[SIGNAL.name_0 :])), columns[SIGNAL.value]]
         rows = zip(cols.seq.tolist(), cols.vid.tolist(), cols.via.tolist(), cols.t.tolist(), strict=True)
         for i, (ns, (seq, vid, via, t)) in enumerate(zip(nanoseconds(cols.t).tolist(), rows, strict=True)):
             said: dict[str, Any] = {"t": t, **texts[vid]}

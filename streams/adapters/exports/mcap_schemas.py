@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from watchkeeper.streams.messages import FIELDS, Kind
+from watchkeeper.streams.messages import FIELDS, SIGNAL, Kind
 
 Schema = dict[str, Any]
 _NUMBER, _TEXT, _COUNT = {"type": "number"}, {"type": "string"}, {"type": "integer", "minimum": 0}
@@ -56,11 +56,12 @@ def kind_schema(kind: Kind) -> Schema:
     """What a sample of this kind may say."""
     fields = {
         field.name: {**_NUMBER, "description": f"{field.doc} [{field.unit}]" if field.unit else field.doc}
-        for field in FIELDS[kind]
+        for field in (FIELDS[kind] if kind is not Kind.SIGNAL else FIELDS[kind][: SIGNAL.name_0])
     }
     texts = {
         "id": {**_TEXT, "description": "the vehicle"},
         "callsign": _TEXT,
+        **({"signal": {**_TEXT, "description": "which number it is"}} if kind is Kind.SIGNAL else {}),
         "via": {**_TEXT, "description": "the gateway that it came through"},
     }
     return {

@@ -20,7 +20,7 @@ from watchkeeper.streams.logs.flat import EVERY_FIELD, Flattener
 
 # Rows that are compressed together, and wait in memory until they are: some 25 MB when all columns are in use.
 GROUP_ROWS = 1 << 16
-_TEXTS = ("id", "kind", "via", "callsign")
+_TEXTS = ("id", "kind", "via", "callsign", "signal")
 
 
 class ParquetWriter:
@@ -39,7 +39,7 @@ class ParquetWriter:
     def write(self, batch: Batch) -> None:
         """See Writer."""
         flat = self._flattener.flatten(batch)
-        texts = dict(zip(_TEXTS, (flat.id, flat.kind, flat.via, flat.callsign), strict=True))
+        texts = dict(zip(_TEXTS, (flat.id, flat.kind, flat.via, flat.callsign, flat.signal), strict=True))
         arrays = []
         for name in self._schema.names:
             if name in texts:

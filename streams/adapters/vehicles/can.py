@@ -31,7 +31,7 @@ from watchkeeper.streams.adapters.vehicles.can_map import CanMap, load_map
 from watchkeeper.streams.batch import Batch
 from watchkeeper.streams.foreign.library import reason
 from watchkeeper.streams.logs.base import Format, LogError, SourceInfo
-from watchkeeper.streams.messages import Drop
+from watchkeeper.streams.messages import VALUE_MAX, Drop
 
 # A frame of CAN FD has 64 bytes.
 LINE_MAX = 256
@@ -79,6 +79,13 @@ class Can(LineFeed):
             self.refused[Drop.TYPE] += 1
             return
         t = seconds if seconds > _UNIX_S or math.isnan(now) else self._clock.time(seconds, now)
+        named = {
+            name: values[signal]
+            for signal, name in self._map.signals.get(message.name, {}).items()
+            if abs(values.get(signal, math.nan)) <= VALUE_MAX
+        }
+        if named:
+            self._rows.add_signals(self._map.name, t, named)
         for sample, heard in zip(self._map.samples, self._heard, strict=True):
             for field, source in sample.fields.items():
                 if source.message == message.name and source.signal in values:

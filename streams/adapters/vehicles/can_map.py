@@ -11,13 +11,17 @@
     imu_ax = "Accel.AccX"               # message.signal, in the unit that the DBC file gives it
     imu_wx = {signal = "Gyro.RateX", scale = 0.017453293, offset = 0.0}
 
+    signals = ["Battery.*", "Motor?.Speed"]    # above the first table: patterns of message.signal that are watched as
+                                               # named numbers (docs/detectors/signal.md), under these names
+
 cantools reads the DBC file and decodes; `scale` and `offset` come on top.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from fnmatch import translate
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +32,7 @@ from watchkeeper.streams.foreign.files import open_file
 from watchkeeper.streams.foreign.library import library
 from watchkeeper.streams.logs.base import LogError
 from watchkeeper.streams.messages import COLUMN, FIELDS, GPS_POSITIONS, ID_MAX, KIND_OF_WORD, Kind
+from watchkeeper.streams.signals import as_name
 
 HOLD_S = 0.1
 
@@ -57,7 +62,8 @@ class _Sample(msgspec.Struct, forbid_unknown_fields=True):
 class _File(msgspec.Struct, forbid_unknown_fields=True):
     dbc: str
     id: str
-    samples: list[_Sample]
+    samples: list[_Sample] = []
+    signals: list[str] = []
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,13 +95,18 @@ class CanMap:
 
     database: Any
     samples: list[Sample]
+    name: str = ""
+    signals: dict[str, dict[str, str]] = field(default_factory=dict)
+    """Of each message the names of its signals that are watched as named numbers, and what we call them."""
 
     @property
     def messages(self) -> set[str]:
         """The messages that are used."""
-        return {field.message for sample in self.samples for field in sample.fields.values()} | {
-            sample.on for sample in self.samples
-        }
+        return (
+            {field.message for sample in self.samples for field in sample.fields.values()}
+            | {sample.on for sample in self.samples}
+            | set(self.signals)
+        )
 
 
 def load_map(path: Path) -> CanMap:
@@ -114,9 +125,28 @@ def load_map(path: Path) -> CanMap:
         _check_sizes(dbc)
         database = cantools.database.load_file(dbc, database_format="dbc")
     try:
-        return CanMap(database, [_sample(sample, read.id, database) for sample in read.samples])
+        samples = [_sample(sample, read.id, database) for sample in read.samples]
+        signals = _signals(read.signals, database)
+        if not samples and not signals:
+            raise ValueError("neither samples nor signals: it says nothing about any message")
+        if signals and not 0 < len(read.id) <= ID_MAX:
+            raise ValueError(f"id {read.id!r}: 1 to {ID_MAX} characters")
+        return CanMap(database, samples, read.id, signals)
     except ValueError as error:
         raise LogError(path, str(error)) from error
+
+
+def _signals(patterns: list[str], database: Any) -> dict[str, dict[str, str]]:
+    """The signals that fit a pattern, by message; a pattern that none fits is a mistake."""
+    found: dict[str, dict[str, str]] = {}
+    for pattern in patterns:
+        fits = re.compile(translate(pattern)).match
+        names = [(m.name, s.name) for m in database.messages for s in m.signals if fits(f"{m.name}.{s.name}")]
+        if not names:
+            raise ValueError(f"signals: the DBC file has no message and signal like {pattern!r}")
+        for message, signal in names:
+            found.setdefault(message, {})[signal] = as_name(f"{message}.{signal}")
+    return found
 
 
 def _check_sizes(dbc: Path) -> None:
@@ -136,6 +166,8 @@ def _sample(read: _Sample, default_id: str, database: Any) -> Sample:
     kind = KIND_OF_WORD.get(read.kind)
     if kind is None:
         raise ValueError(f"kind {read.kind!r}: there are {', '.join(KIND_OF_WORD)}")
+    if kind is Kind.SIGNAL:
+        raise ValueError('kind "signal": name them with signals = ["Message.Signal", ...] above the tables')
     name = read.id or default_id
     if not 0 < len(name) <= ID_MAX:
         raise ValueError(f"id {name!r}: 1 to {ID_MAX} characters")
@@ -143,13 +175,13 @@ def _sample(read: _Sample, default_id: str, database: Any) -> Sample:
     if read.on not in known:
         raise ValueError(f"on = {read.on!r}: the DBC file has no such message")
     fields: dict[str, Field] = {}
-    for field, where in read.fields.items():
+    for column, where in read.fields.items():
         given = _Signal(where) if isinstance(where, str) else where
         message, _, signal = given.signal.partition(".")
-        if field not in COLUMN[kind]:
-            raise ValueError(f"{field}: {kind.word} has no such field; it has {', '.join(COLUMN[kind])}")
+        if column not in COLUMN[kind]:
+            raise ValueError(f"{column}: {kind.word} has no such field; it has {', '.join(COLUMN[kind])}")
         if signal not in known.get(message, ()):
-            raise ValueError(f"{field} = {given.signal!r}: the DBC file has no such message and signal")
-        fields[field] = Field(message, signal, given.scale, given.offset)
+            raise ValueError(f"{column} = {given.signal!r}: the DBC file has no such message and signal")
+        fields[column] = Field(message, signal, given.scale, given.offset)
     required = tuple(f.name for f in FIELDS[kind] if f.required)
     return Sample(kind, name, read.on, read.hold_s, fields, GPS_POSITIONS if kind is Kind.GPS else (required,))

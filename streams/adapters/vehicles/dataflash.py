@@ -31,6 +31,8 @@ import numpy as np
 
 from watchkeeper.streams.adapters.base import AdapterDeclaration
 from watchkeeper.streams.adapters.table import Table, TableLog
+from watchkeeper.streams.adapters.vehicles.dataflash_signals import KINDS as SIGNALS
+from watchkeeper.streams.adapters.vehicles.dataflash_signals import Signals
 from watchkeeper.streams.adapters.vehicles.dataflash_told import KINDS, Story
 from watchkeeper.streams.foreign.library import library
 from watchkeeper.streams.logs.base import Format, LogError
@@ -71,6 +73,8 @@ def open_dataflash(path: Path) -> TableLog:
     for kind, rows in ((Kind.GPS, found.gps), (Kind.IMU, found.imu)):
         if rows:
             tables[kind] = _table(rows, offset_s)
+    if (signals := found.signals.table(offset_s)) is not None:
+        tables[Kind.SIGNAL] = signals
     name = found.name or path.stem[:ID_MAX]
     until_t = max(float(t.max()) for t, _, _ in tables.values())
     told = found.story.told(name, offset_s, until_t)
@@ -122,15 +126,19 @@ class _Found:
         self.bad = 0
         self.name = ""
         self.story = Story()
+        self.signals = Signals()
         self._words: Row = {}
         self._utc: list[float] = []
-        while (message := reader.recv_match(type=["IMU", "GPS", "GPA", "PARM", *KINDS])) is not None:
+        while (message := reader.recv_match(type=["IMU", "GPS", "GPA", "PARM", *KINDS, *SIGNALS])) is not None:
             kind = message.get_type()
             try:
                 if kind == "PARM":
                     if message.Name in ("SYSID_THISMAV", "MAV_SYSID"):
                         self.name = f"mav{int(message.Value)}"
+                elif kind in SIGNALS:
+                    self.signals.take(kind, message, reader.flightmode)
                 elif kind in KINDS:
+                    self.signals.take(kind, message, reader.flightmode)
                     if kind == "UBX1" and int(getattr(message, "Instance", 0)) == 0:
                         self._words = {field: float(getattr(message, name)) for field, name in _UBX1.items()}
                     self.story.take(kind, message, reader.flightmode)
@@ -141,6 +149,7 @@ class _Found:
                     self._add_accuracy(message)
                 elif kind == "GPS":
                     self._add_gps(message)
+                    self.signals.take(kind, message, "")
                 else:
                     values = {field: float(getattr(message, name)) for field, name in _IMU.items()}
                     self.imu.append({"t": message.TimeUS / 1e6, **values})

@@ -8,6 +8,7 @@ pymavlink (LGPL) decodes; these messages are used, of every system on the line:
                                 accuracy; the vertical velocity is not in it
     ADSB_VEHICLE                other traffic that the vehicle hears: ADS-B
     OPEN_DRONE_ID_*             Remote ID of drones, see remoteid.py
+    HEARTBEAT, SYS_STATUS …     signals: battery, motors, radio, mode and arming, see mavlink_signals.py
 
 Estimates of the autopilot (ATTITUDE, GLOBAL_POSITION_INT …) are not read. Vehicles are called `mav` and their system
 id. Body axes are forward, right, down, the local frame is north, east, down.
@@ -19,15 +20,19 @@ Times: where a message has Unix time it is used. Otherwise it has the time since
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from fnmatch import translate
 from pathlib import Path
 from typing import Any
 
 from watchkeeper.config.adapters.mavlink import Mavlink as Settings
 from watchkeeper.streams.adapters.base import AdapterDeclaration, FeedLog, Sample, Way
+from watchkeeper.streams.adapters.receivers.reports import squawk_of
 from watchkeeper.streams.adapters.rows import Rows
 from watchkeeper.streams.adapters.senderclock import SenderClock
+from watchkeeper.streams.adapters.vehicles.mavlink_signals import signals_of
 from watchkeeper.streams.adapters.vehicles.remoteid import RemoteId
 from watchkeeper.streams.batch import Batch
 from watchkeeper.streams.geo import FT_M, GRAVITY_MS2, KT_MS
@@ -41,7 +46,7 @@ _UNKNOWN_U8, _UNKNOWN_U16 = 255, 65_535
 # Seconds since 1970 that no time since boot reaches.
 _UNIX_S = 1e9
 # Bits of ADSB_VEHICLE.flags: what is valid.
-_COORDS, _ALTITUDE, _HEADING, _VELOCITY, _CALLSIGN, _CLIMB = 1, 2, 4, 8, 16, 128
+_COORDS, _ALTITUDE, _HEADING, _VELOCITY, _CALLSIGN, _SQUAWK, _CLIMB = 1, 2, 4, 8, 16, 32, 128
 _PRESSURE_ALTITUDE = 0
 # A frame's first byte: bytes besides the payload, of MAVLink 1 and 2; a signature is 13 more.
 _OVERHEAD = {0xFE: 8, 0xFD: 12}
@@ -52,7 +57,7 @@ _STAMP_BYTES = 8
 class Mavlink:
     """One line, live; see adapters/base.py."""
 
-    def __init__(self, *, via: str = "") -> None:
+    def __init__(self, *, via: str = "", signals: Sequence[str] = ("*",)) -> None:
         # an optional dependency, and a large one: imported when somebody speaks MAVLink
         from pymavlink.dialects.v20 import ardupilotmega  # noqa: PLC0415
 
@@ -64,11 +69,14 @@ class Mavlink:
         self._imu: dict[int, int] = {}
         self._callsigns: dict[str, str] = {}
         self._remote_id = RemoteId()
+        self._autopilots: set[int] = set()
+        self._signals = re.compile("|".join(map(translate, signals))) if signals else None
 
     def push(self, data: bytes, now: float) -> None:
         """See Feed."""
         for message in self._parser.parse_buffer(data) or ():
             kind = message.get_type()
+            self._take_signals(message, kind, now)
             if kind == "BAD_DATA":
                 self.refused[Drop.SYNTAX] += 1
             elif kind in _IMU_RANK:
@@ -99,6 +107,21 @@ class Mavlink:
         if seconds > _UNIX_S:
             return seconds
         return self._clocks.setdefault(message.get_srcSystem(), SenderClock()).time(seconds, now)
+
+    def _take_signals(self, message: Any, kind: str, now: float) -> None:
+        """Named numbers of autopilots: whoever has sent a heartbeat is one."""
+        if kind == "BAD_DATA" or self._signals is None:
+            return
+        system = message.get_srcSystem()
+        found = signals_of(message, kind)
+        if kind == "HEARTBEAT" and found:
+            self._autopilots.add(system)
+        if system not in self._autopilots:
+            return
+        found = {name: value for name, value in found.items() if self._signals.match(name)}
+        if found:
+            stamp = getattr(message, "time_boot_ms", 0) / 1e3 or getattr(message, "time_usec", 0) / 1e6
+            self._rows.add_signals(_name(system), self._time(message, stamp, now) if stamp else now, found)
 
     def _take_imu(self, message: Any, kind: str, now: float) -> None:
         system, rank = message.get_srcSystem(), _IMU_RANK[kind]
@@ -142,6 +165,8 @@ class Mavlink:
             values["trk_deg"] = message.heading * 1e-2
         if flags & _CLIMB:
             values["vs_fpm"] = message.ver_velocity * 1e-2 / FT_M * 60.0
+        if flags & _SQUAWK and (code := squawk_of(message.squawk)) is not None:
+            values["squawk"] = code
         if flags & _CALLSIGN:
             self._callsigns[name] = message.callsign.strip("\0 ")
         self._rows.add(Kind.ADSB, name, now - message.tslc, values)
@@ -214,6 +239,7 @@ MAVLINK = AdapterDeclaration(
     docs="adapters/mavlink.md",
     settings=Settings,
     feed=f"{__name__}:Mavlink",
+    takes=("via", "signals"),
     ways=(Way.STREAM,),
     sample=Sample(
         # RAW_IMU, then GPS_RAW_INT, of system 1

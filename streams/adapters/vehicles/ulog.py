@@ -9,8 +9,8 @@ Times are the autopilot's microseconds since boot. If the receiver knew UTC, sam
 count from boot. Before PX4 1.14 positions are integers of 1e-7 degrees and millimetres, since then degrees and metres.
 The vehicle is called after the autopilot's serial number, or after the file where the log has none (simulation).
 
-Nothing that the autopilot estimated is judged: no attitude, no fused position. Modes, failsafes and the receiver's own
-figures are read for reports only (ulog_told.py).
+Nothing that the autopilot estimated is judged: no attitude, no fused position. Battery, motors, mode and arming are
+signals (ulog_signals.py); failsafes and the receiver's own figures are read for reports (ulog_told.py).
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ import numpy as np
 
 from watchkeeper.streams.adapters.base import AdapterDeclaration
 from watchkeeper.streams.adapters.table import Table, TableLog
+from watchkeeper.streams.adapters.vehicles.ulog_signals import TOPICS, signal_table
 from watchkeeper.streams.adapters.vehicles.ulog_told import STATUS, told
 from watchkeeper.streams.batch import F8
 from watchkeeper.streams.foreign.library import library
@@ -65,7 +66,7 @@ def open_ulog(path: Path) -> TableLog:
         raise LogError(path, 'a PX4 log needs pyulog: pip install "watchkeeper[px4]"') from error
     # it prints what it does not understand
     with library(path, "not a PX4 log"), contextlib.redirect_stdout(io.StringIO()):
-        log = _limited(ULog)(os.fspath(path), [IMU, *GPS, STATUS])
+        log = _limited(ULog)(os.fspath(path), [IMU, *GPS, STATUS, *TOPICS])
         topics = _topics(log)
         gps = max((topics[name] for name in GPS if name in topics), key=lambda t: len(t["timestamp"]), default=None)
         if IMU not in topics and gps is None:
@@ -76,6 +77,8 @@ def open_ulog(path: Path) -> TableLog:
             tables[Kind.GPS] = _table(gps, offset_s, _gps(gps))
         if IMU in topics:
             tables[Kind.IMU] = _table(topics[IMU], offset_s, _imu(topics[IMU]))
+        if (signals := signal_table(log, gps, offset_s)) is not None:
+            tables[Kind.SIGNAL] = signals
         name = _name(log, path)
         tells = told(log, topics.get(STATUS, {}), gps or {}, name, offset_s)
     problems = ["the log is damaged: what could be read was read"] if log.file_corruption else []

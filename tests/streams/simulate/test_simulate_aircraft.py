@@ -16,7 +16,7 @@ WGS84 = Geodesic.WGS84
 PAIRS = ["head-on", "crossing", "overtaking", "vertical", "formation"]
 KT, NM = 1852.0 / 3600.0, 1852.0
 
-NOT_SENT = {"sel_hdg_deg", "squawk", "tcas_ra"}
+NOT_SENT = {"sel_hdg_deg", "squawk", "tcas_ra", "emergency"}
 
 
 def tracks(sim: Simulation) -> dict[str, dict[str, np.ndarray]]:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import jsonschema
+import numpy as np
 import pytest
 from mcap.reader import make_reader
 
@@ -15,6 +16,7 @@ from watchkeeper.daemon.cli import main
 from watchkeeper.streams.adapters.exports import mcap
 from watchkeeper.streams.logs.source import open_log
 from watchkeeper.streams.messages import unescape_id
+from watchkeeper.streams.signals import names_in
 
 from plain_samples import converted, log_rows, odd_log, simulated
 
@@ -48,22 +50,35 @@ def samples(path: Path) -> list[dict[str, Any]]:
                 if said["t"] > 5.0:
                     assert ns / 10**9 == said["t"]
                 found.append({**said, "kind": kind})
-    return sorted(found, key=lambda row: (row["t"], row["id"], row["kind"]))
+    return in_order(found)
+
+
+def in_order(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return sorted(rows, key=lambda row: (row["t"], row["id"], row["kind"], row.get("signal", "")))
+
+
+def log_samples(log: Path) -> list[dict[str, Any]]:
+    """The samples of a log, those of signals with the name that their columns hold."""
+    found = []
+    for row in log_rows(log):
+        if row["kind"] == "signal":
+            packed = [float(row.pop(key)) for key in sorted(row) if key.startswith("name_")]
+            row["signal"] = names_in(np.array(packed)[:, None])[0]
+        found.append(row)
+    return in_order(found)
 
 
 @pytest.mark.parametrize("make", [odd_log, simulated], ids=["odd", "mixed"])
 def test_the_reader_gives_every_sample_back(tmp_path: Path, make: Any) -> None:
     log = make(tmp_path / "x.wklog")
-    expected = sorted(log_rows(log), key=lambda row: (row["t"], row["id"], row["kind"]))
-    assert samples(converted(log, tmp_path / "x.mcap")) == expected
+    assert samples(converted(log, tmp_path / "x.mcap")) == log_samples(log)
 
 
 @pytest.mark.parametrize("name", ["flights/car_comma.csv.gz", "px4/pyulog_sample_log_small.ulg"])
 def test_a_real_log_too(recordings: Path, tmp_path: Path, name: str) -> None:
     first = next(iter(open_log(recordings / name).batches()))
     log = converted(recordings / name, tmp_path / "x.wklog", "--stop", str(first.t_max))
-    expected = sorted(log_rows(log), key=lambda row: (row["t"], row["id"], row["kind"]))
-    assert samples(converted(log, tmp_path / "x.mcap")) == expected
+    assert samples(converted(log, tmp_path / "x.mcap")) == log_samples(log)
 
 
 def test_positions_are_location_fixes_and_an_absent_altitude_is_absent(tmp_path: Path) -> None:

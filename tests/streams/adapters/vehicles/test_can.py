@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+import re
 import time
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,7 @@ from watchkeeper.streams.codec.decode import Decoder
 from watchkeeper.streams.logs.chunks import join
 from watchkeeper.streams.logs.source import LogError, open_log
 from watchkeeper.streams.messages import COLUMN, Kind
+from watchkeeper.streams.signals import names_in
 
 T0 = 1_700_000_000.0
 DBC = """\
@@ -218,6 +220,33 @@ def test_a_value_is_used_once_and_a_sample_without_what_it_needs_is_none(folder:
     assert batch.kinds[Kind.IMU].t.tolist() == pytest.approx([T0 + 1.01])
     assert np.isnan(values(batch, Kind.GPS, "alt_m")).all()
     assert feed.refused == {"missing_field": 3}
+
+
+def test_signals_of_the_bus_are_chosen_by_pattern(folder: Path) -> None:
+    (folder / "can.toml").write_text('dbc = "vehicle.dbc"\nid = "car1"\nsignals = ["Radio.*", "Gyro.Rate[XY]"]\n')
+    feed = Can(map=str(folder / "can.toml"))
+    for frame in drive(0.02):
+        feed.push(line_of(frame), math.nan)
+    batch = feed.take()
+    assert batch is not None
+    cols = batch.kinds[Kind.SIGNAL]
+    found = dict(zip(names_in(cols.data[1:]), cols.data[0].tolist(), strict=True))
+    assert found == pytest.approx({"Gyro.RateX": 0.0, "Gyro.RateY": -2.5, "Radio.Volume": 11.0})
+    assert set(batch.ids) == {"car1"}
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ('signals = ["Nothing.*"]', "no message and signal like 'Nothing.*'"),
+        ("", "neither samples nor signals"),
+        ('[[samples]]\nkind = "signal"\non = "Radio"\nfields = {}', "name them with signals"),
+    ],
+)
+def test_a_mapping_of_signals_that_is_wrong_is_named(folder: Path, text: str, problem: str) -> None:
+    (folder / "can.toml").write_text(f'dbc = "vehicle.dbc"\nid = "car1"\n{text}\n')
+    with pytest.raises(LogError, match=re.escape(problem)):
+        Can(map=str(folder / "can.toml"))
 
 
 def test_bad_lines_and_frames_are_counted(folder: Path) -> None:

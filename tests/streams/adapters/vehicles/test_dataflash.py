@@ -22,6 +22,7 @@ from watchkeeper.streams.logs.chunks import join
 from watchkeeper.streams.logs.source import LogError, open_log
 from watchkeeper.streams.logs.told import Span, told_by
 from watchkeeper.streams.messages import COLUMN, Kind
+from watchkeeper.streams.signals import label_of, names_in
 
 # Codes of FMT, of those that are used here, as struct has them, and what a value is multiplied with to be written.
 CODES = {
@@ -239,3 +240,37 @@ def test_modes_arming_failsafes_and_the_receivers_figures_are_told(tmp_path: Pat
     plain.write_bytes(flight(timed=False))
     for kind, columns in read(plain).kinds.items():
         np.testing.assert_array_equal(read(path).kinds[kind].data, columns.data)
+
+
+SIGNALS = {
+    "MSG": STORY["MSG"],
+    "MODE": STORY["MODE"],
+    "EV": STORY["EV"],
+    "BAT": (139, "QBfff", "TimeUS,Inst,Volt,Curr,RemPct"),
+    "ESC": (141, "QBff", "TimeUS,Instance,RPM,Volt"),
+    "VIBE": (142, "QBfff", "TimeUS,IMU,VibeX,VibeY,VibeZ"),
+}
+
+
+def test_battery_motors_mode_and_arming_are_signals(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(globals(), "STORY", SIGNALS)
+    path = tmp_path / "flight.bin"
+    said = [
+        *list(definitions(SIGNALS))[1:],
+        message("MSG", 1_500_000, "ArduCopter V4.5.7 (2a3dc4b7)"),
+        message("MODE", 2_000_000, 6, 6, 1),
+        message("EV", 2_500_000, 10),
+        message("BAT", 3_000_000, 1, 15.5, 12.25, 75.0),
+        message("ESC", 3_000_000, 2, 5250.0, 15.25),
+        message("VIBE", 3_000_000, 0, 8.0, 9.0, 10.0),
+        message("VIBE", 3_000_000, 1, 88.0, 99.0, 77.0),
+    ]
+    path.write_bytes(flight(timed=False) + b"".join(said))
+    cols = read(path).kinds[Kind.SIGNAL]
+    found = dict(zip(names_in(cols.data[1:]), cols.data[0].tolist(), strict=True))
+    assert label_of(found.pop("mode")) == "RTL"
+    assert found == {
+        "armed": 1.0, "battery[1].voltage_v": 15.5, "battery[1].current_a": 12.25, "battery[1].remaining": 0.75,
+        "esc[2].rpm": 5250.0, "esc[2].voltage_v": 15.25, "vibration.x": 8.0, "vibration.y": 9.0, "vibration.z": 10.0,
+        "gps.fix": 0.0, "gps.sats": 14.0,
+    }  # fmt: skip

@@ -94,15 +94,23 @@ def test_milli_g_are_converted_and_give_way_to_a_better_imu() -> None:
 
 def test_traffic_that_a_vehicle_hears() -> None:
     feed, mav = Mavlink(), sender()
-    valid = 1 | 2 | 4 | 8 | 16 | 128
+    valid = 1 | 2 | 4 | 8 | 16 | 32 | 128
     message = dialect.MAVLink_adsb_vehicle_message(
-        0x4CA7B3, 510_000_000, -5_000_000, 0, 3_048_000, 9000, 10_288, 508, b"EIN4TR\0\0\0", 0, 2, valid, 0
+        0x4CA7B3, 510_000_000, -5_000_000, 0, 3_048_000, 9000, 10_288, 508, b"EIN4TR\0\0\0", 0, 2, valid, 7700
     )
     feed.push(message.pack(mav), 1000.0)
     batch = feed.take()
     ((kind, name, t, values),) = samples(batch)
     assert (kind, name, t) == (Kind.ADSB, "4ca7b3", 998.0)
-    expected = {"lat": 51.0, "lon": -0.5, "alt_ft": 10_000, "gs_kt": 199.98, "trk_deg": 90, "vs_fpm": 1000}
+    expected = {
+        "lat": 51.0,
+        "lon": -0.5,
+        "alt_ft": 10_000,
+        "gs_kt": 199.98,
+        "trk_deg": 90,
+        "vs_fpm": 1000,
+        "squawk": 7700,
+    }
     assert values == pytest.approx(expected, rel=1e-4)
     assert batch is not None
     assert batch.callsigns == {"4ca7b3": "EIN4TR"}

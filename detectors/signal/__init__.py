@@ -1,0 +1,1 @@
+"""signal: a number of a vehicle that is not what it used to be."""
