@@ -18,7 +18,7 @@ from watchkeeper.streams.batch import F8, I4, Bool
 from watchkeeper.streams.messages import KIND_OF_WORD, Kind
 
 # Kinds that only vehicles send: gateways and sensors have samples of the stream `link`.
-SENT_BY_VEHICLES = (Kind.ADSB, Kind.GPS, Kind.IMU)
+SENT_BY_VEHICLES = (Kind.ADSB, Kind.GPS, Kind.IMU, Kind.SIGNAL)
 
 
 class Declared:

@@ -3,7 +3,8 @@
 libasterix (MIT) takes records apart. A data block: category, length (two bytes, with these three), records.
 
     021   080 address, 131 or 130 position, 145 flight level, 160 ground speed and track, 155 or 157 climb, 146 selected
-          altitude, 170 callsign, 070 squawk, 040 on the ground, 090 NACp and NIC, 073 or 071 time of day
+          altitude, 170 callsign, 070 squawk, 040 on the ground, 090 NACp and NIC, 200 emergency, 260 advisory of
+          TCAS, 073 or 071 time of day
     062   380 address and callsign, or 040 track number with 010 its source; 105 position, 136 flight level, 185
           velocity, 220 climb, 060 squawk, 070 time of day
 
@@ -174,6 +175,14 @@ def _squawk(record: Any, item: str) -> float | None:
     return None if code is None else squawk_of(f"{code.as_uint():04o}")
 
 
+def _advisory(record: Any) -> float | None:
+    """Whether a resolution advisory is on: the first of the 14 bits of ARA, or several threats, and not ended."""
+    issued, several, ended = (_content(record, "260", part) for part in ("ARA", "MTE", "RAT"))
+    if issued is None or several is None or ended is None:
+        return None
+    return float(bool(issued.as_uint() >> 13 or several.as_uint()) and not ended.as_uint())
+
+
 def _report(record: Any) -> Track | None:
     """A record of category 021; None for one without an aircraft at a place."""
     address, place = _content(record, "080"), _place(record, "131", "130")
@@ -190,6 +199,8 @@ def _report(record: Any) -> Track | None:
         nacp=_number(record, "", "090", "NACP"),
         on_ground=_number(record, "", "040", "GBS"),
         squawk=_squawk(record, "070"),
+        emergency=_number(record, "", "200", "PS"),
+        tcas_ra=_advisory(record),
     )
     return f"{address.as_uint():06x}", _text(record, "170"), _time(record, "073", "071"), *place, values
 

@@ -4,11 +4,11 @@ A message between two 7e, with 7d before a changed 7d or 7e, ends with a CRC of 
 first). "GDL 90 Data Interface Specification", 560-1058-00 Rev A:
 
      0   heartbeat         seconds since midnight UTC
-    10   ownship report    as a traffic report 20   traffic report    st aaaaaa llllll nnnnnn ddda ni hh hvv vtt ee
-    cccccccc px: alert and kind of address, address,
+    10   ownship report    as a traffic report
+    20   traffic report    st aaaaaa llllll nnnnnn ddda ni hh hvv vtt ee cccccccc px: alert, kind of address, address,
                            latitude and longitude (24 bits, 180/2^23 deg), pressure altitude (12 bits, 25 ft from
                            -1,000), misc, NIC and NACp, speed [kt] and climb [64 ft/min] (12 bits each), track (360/256
-                           deg), category, callsign, priority
+                           deg), category, callsign, emergency (as DO-260B numbers it)
 
 Other messages (uplink, ownship's geometric altitude, programs' own) say nothing to us. An address that is not ICAO's
 has a leading `~`. Reports of aircraft without a position (0, 0 with NIC 0) are left out.
@@ -114,9 +114,10 @@ class Gdl90:
         nic, nacp = data[13] >> 4, data[13] & 15
         if lat == lon == 0.0 and not nic:
             return
+        quality = {"nic": float(nic), "nacp": float(nacp), "emergency": float(min(data[27] >> 4, 7))}
         name = ("~" if data[1] & 15 in _NOT_ICAO else "") + data[2:5].hex()
         self._reports.call(name, data[19:27].decode("ascii", "replace").strip("\0 "))
-        self._reports.place(name, t, lat, lon, {"nic": float(nic), "nacp": float(nacp), **_motion(data)})
+        self._reports.place(name, t, lat, lon, {**quality, **_motion(data)})
 
 
 def _motion(data: bytes) -> dict[str, float]:

@@ -9,6 +9,7 @@ last look; its time is `now - seen_pos`.
     gs, track, baro_rate (without it geom_rate)       gs_kt, trk_deg, vs_fpm
     altitude, speed, vert_rate                        what older programs call these
     nac_p, nic, nav_altitude_mcp (without it nav_altitude_fms), nav_heading, squawk, flight
+    emergency ("none", "nordo" …), acas_ra            emergency, tcas_ra
 
 Traces: `{"icao": …, "timestamp": …, "trace": [[seconds, lat, lon, alt, gs, track, flags, rate, details, …], …]}`,
 each row a sample. Flags: 1 the position is stale (left out), 8 the altitude is geometric (alt_ft is left out).
@@ -25,7 +26,7 @@ import msgspec
 
 from watchkeeper.config.adapters.readsb import Readsb as Settings
 from watchkeeper.streams.adapters.base import AdapterDeclaration, FeedLog, Sample, Way
-from watchkeeper.streams.adapters.receivers.reports import AIRCRAFT_MAX, FORGET_S, Reports, squawk_of
+from watchkeeper.streams.adapters.receivers.reports import AIRCRAFT_MAX, FORGET_S, Reports, emergency_of, squawk_of
 from watchkeeper.streams.batch import Batch
 from watchkeeper.streams.foreign.decode import Bytes, ForeignError, json_decoder
 from watchkeeper.streams.logs.base import Format
@@ -61,6 +62,8 @@ class _Aircraft(msgspec.Struct, gc=False):
     nav_altitude_fms: float | None = None
     nav_heading: float | None = None
     squawk: str | None = None
+    emergency: str | None = None
+    acas_ra: Any = None
     flight: str | None = None
 
 
@@ -142,6 +145,8 @@ class Readsb:
             "sel_alt_ft": _first(craft.nav_altitude_mcp, craft.nav_altitude_fms),
             "sel_hdg_deg": craft.nav_heading,
             "squawk": squawk_of(craft.squawk),
+            "emergency": emergency_of(craft.emergency),
+            "tcas_ra": _advisory(craft.acas_ra),
             **_altitude(_first(craft.alt_baro, craft.altitude)),
         }
         self._reports.place(name, t, craft.lat, craft.lon, _known(values))
@@ -157,6 +162,17 @@ def _altitude(alt: Any) -> dict[str, float | None]:
     if alt == GROUND:
         return {"on_ground": 1.0}
     return {"alt_ft": alt, "on_ground": None if alt is None else 0.0}
+
+
+def _advisory(acas: Any) -> float | None:
+    """Whether a resolution advisory is on: the first bit of ARA, or MTE, and not RAT; all are texts of bits."""
+    if not isinstance(acas, dict) or not isinstance(ara := acas.get("ARA"), str):
+        return None
+    return float((ara[:1] == "1" or acas.get("MTE") == "1") and acas.get("RAT") != "1")
+
+
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) else None
 
 
 def _known(values: dict[str, Any]) -> dict[str, float]:
@@ -217,6 +233,10 @@ class ReadsbTrace:
             "nacp": details.get("nac_p"),
             "nic": details.get("nic"),
             "sel_alt_ft": details.get("nav_altitude_mcp", details.get("nav_altitude_fms")),
+            "sel_hdg_deg": details.get("nav_heading"),
+            "squawk": squawk_of(details.get("squawk")),
+            "emergency": emergency_of(_text(details.get("emergency"))),
+            "tcas_ra": _advisory(details.get("acas_ra")),
             **alt,
         }
         self._reports.place(name, began + row[_DT], float(row[_LAT]), float(row[_LON]), _known(values))

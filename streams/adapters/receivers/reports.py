@@ -110,6 +110,24 @@ class Reports:
         return batch
 
 
-def squawk_of(digits: str | None) -> float | None:
-    """A transponder code of four octal digits as a number."""
-    return float(digits) if digits and len(digits) == 4 and set(digits) <= _OCTAL else None
+# What a transponder may declare, as DO-260B numbers it, in the words of rs1090 and of readsb.
+_STATES: dict[str, float] = {
+    "none": 0.0, "general": 1.0, "medical": 2.0, "lifeguard": 2.0, "minimum_fuel": 3.0, "minfuel": 3.0,
+    "no_communication": 4.0, "nordo": 4.0, "unlawful_interference": 5.0, "unlawful": 5.0,
+    "downed_aircraft": 6.0, "downed": 6.0,
+}  # fmt: skip
+
+
+def emergency_of(word: str | None) -> float | None:
+    """The emergency that a transponder declares, as a number; None for a word that is not known."""
+    return None if word is None else _STATES.get(word)
+
+
+def squawk_of(code: Any) -> float | None:
+    """A transponder code of four octal digits, a text or what a table has made of it, as a number; None: it is none.
+
+    >>> squawk_of("7700"), squawk_of(21.0), squawk_of("7800"), squawk_of(None), squawk_of(float("nan"))
+    (7700.0, 21.0, None, None, None)
+    """
+    digits = code.strip() if isinstance(code, str) else f"{code:04.0f}" if isinstance(code, (int, float)) else ""
+    return float(digits) if len(digits) == 4 and set(digits) <= _OCTAL else None

@@ -4,7 +4,7 @@ One message a line, 22 columns separated by commas:
 
      0 MSG        1 type      4 ICAO address (hex)      6, 7 date and time generated      8, 9 the same, logged
     10 callsign  11 altitude [ft]  12 ground speed [kt]  13 track [deg]  14 latitude  15 longitude
-    16 vertical rate [ft/min]     21 on the ground (-1 or 1: yes, 0: no)
+    16 vertical rate [ft/min]  17 squawk  21 on the ground (-1 or 1: yes, 0: no)
 
 Types 2 and 3 carry positions, 4 velocity, 1 the callsign, the others altitude or ground; every column that is filled is
 used, whatever the type. Lines of other sorts (SEL, ID, AIR, STA, CLK) belong to the format and say nothing to us.
@@ -23,7 +23,7 @@ from typing import Literal
 
 from watchkeeper.config.adapters.sbs import Sbs as Settings
 from watchkeeper.streams.adapters.base import AdapterDeclaration, FeedLog, LineFeed, Sample, Way
-from watchkeeper.streams.adapters.receivers.reports import Reports
+from watchkeeper.streams.adapters.receivers.reports import Reports, squawk_of
 from watchkeeper.streams.batch import Batch
 from watchkeeper.streams.logs.base import Format
 from watchkeeper.streams.messages import Drop
@@ -33,7 +33,8 @@ Times = Literal["arrival", "message"]
 LINE_MAX = 512
 # Columns that are numbers, and our names for them.
 _NUMBERS = {11: "alt_ft", 12: "gs_kt", 13: "trk_deg", 16: "vs_fpm"}
-_ADDRESS, _DATE, _TIME, _CALLSIGN, _LAT, _LON, _GROUND = 4, 6, 7, 10, 14, 15, 21
+_ADDRESS, _DATE, _TIME, _CALLSIGN, _LAT, _LON = 4, 6, 7, 10, 14, 15
+_SQUAWK, _GROUND = 17, 21
 # MSG lines end with column 21, and some programs leave off the last empty ones.
 _LEAST_COLUMNS = 10
 _OTHER = (b"SEL,", b"ID,", b"AIR,", b"STA,", b"CLK")
@@ -78,6 +79,9 @@ class Sbs(LineFeed):
         values = {field: _number(cells[i]) for i, field in _NUMBERS.items() if cells[i].strip()}
         if cells[_GROUND].strip():
             values["on_ground"] = float(_number(cells[_GROUND]) != 0.0)
+        # some programs leave off the zeros at the front
+        if (squawk := squawk_of((digits := cells[_SQUAWK].strip()) and digits.zfill(4))) is not None:
+            values["squawk"] = squawk
         self._reports.call(name, cells[_CALLSIGN])
         if cells[_LAT].strip() and cells[_LON].strip():
             self._reports.place(name, t, _number(cells[_LAT]), _number(cells[_LON]), values)

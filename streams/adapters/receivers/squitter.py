@@ -25,7 +25,7 @@ from typing import Any, cast
 import rs1090
 
 from watchkeeper.streams.adapters.receivers.cpr import Half, Track
-from watchkeeper.streams.adapters.receivers.reports import Reports, squawk_of
+from watchkeeper.streams.adapters.receivers.reports import Reports, emergency_of, squawk_of
 from watchkeeper.streams.batch import Batch
 from watchkeeper.streams.messages import Drop
 
@@ -147,6 +147,7 @@ def _said(kind: str | None, message: Message, frame: str) -> dict[str, float]:
         _put(values, nacp=message.get("NACp"))
     elif kind == "61" and message.get("subtype") == "emergency_priority":
         _put(values, squawk=squawk_of(message.get("squawk")))
+        _put(values, emergency=emergency_of(message.get("emergency_state")))
     elif kind == "61" and message.get("subtype") == "acas_ra":
         # BDS 3,0 behind the subtype: bit 9 an advisory was issued, 28 several threats, 27 it has ended
         me = int(frame[8:22], 16)

@@ -2,7 +2,7 @@
 
     JSON           /states/all   {"time": …, "states": [[icao24, callsign, country, time_position, last_contact,
                                  longitude, latitude, baro_altitude, on_ground, velocity, true_track, vertical_rate,
-                                 sensors, geo_altitude, …], …]}
+                                 sensors, geo_altitude, squawk, …], …]}
     CSV, Parquet   time, icao24, lat, lon, velocity, heading, vertrate, callsign, onground, alert, spi, squawk,
                    baroaltitude, geoaltitude, lastposupdate, lastcontact, by name and in any order
 
@@ -25,7 +25,7 @@ import msgspec
 
 from watchkeeper.config.adapters.opensky import OpenSky as Settings
 from watchkeeper.streams.adapters.base import AdapterDeclaration, FeedLog, LineFeed, Sample, Way
-from watchkeeper.streams.adapters.receivers.reports import AIRCRAFT_MAX, FORGET_S, LIMIT
+from watchkeeper.streams.adapters.receivers.reports import AIRCRAFT_MAX, FORGET_S, LIMIT, squawk_of
 from watchkeeper.streams.adapters.rows import Rows
 from watchkeeper.streams.batch import Batch
 from watchkeeper.streams.foreign.decode import ForeignError, json_decoder
@@ -45,9 +45,9 @@ _FIELDS: dict[str, tuple[int, str, float]] = {
     "vs_fpm": (11, "vertrate", 60.0 / FT_M),
     "on_ground": (8, "onground", 1.0),
 }
-_ICAO24, _CALLSIGN, _TIME_POSITION, _LEAST = 0, 1, 3, 12
+_ICAO24, _CALLSIGN, _TIME_POSITION, _LEAST, _SQUAWK = 0, 1, 3, 12, 14
 REQUIRED = ("time", "icao24", "lat", "lon")
-COLUMNS = (*REQUIRED, "callsign", "lastposupdate", *(column for _, column, _ in _FIELDS.values()))
+COLUMNS = (*REQUIRED, "callsign", "lastposupdate", "squawk", *(column for _, column, _ in _FIELDS.values()))
 _WORDS = {"": math.nan, "null": math.nan, "true": 1.0, "false": 0.0}
 
 
@@ -62,8 +62,9 @@ class States:
         self._waiting: list[tuple[float, str, dict[str, float]]] = []
         self._last_t: dict[str, float] = {}
 
-    def add(self, time: Any, name: Any, t_position: Any, callsign: Any, values: Mapping[str, Any]) -> None:
-        """One state vector as it was read, in OpenSky's units."""
+    def add(self, time: Any, name: Any, t_position: Any, says: tuple[Any, Any], values: Mapping[str, Any]) -> None:
+        """One state vector as it was read, in OpenSky's units; `says` are callsign and squawk, each may be missing."""
+        callsign, squawk = says
         numbers = {field: _number(value) for field, value in values.items()}
         look, t = _number(time), _number(t_position)
         if any(number is None for number in (*numbers.values(), look, t)):
@@ -75,6 +76,9 @@ class States:
         assert look is not None
         assert t is not None
         there = {f: x * _FIELDS[f][2] for f, x in numbers.items() if x is not None and not math.isnan(x)}
+        # a position is worth as much with a code that cannot be read
+        if (code := squawk_of(squawk)) is not None:
+            there["squawk"] = code
         if "lat" not in there or "lon" not in there:
             return  # it was heard, but not where it is
         if math.isnan(look):
@@ -90,7 +94,7 @@ class States:
     def add_row(self, row: Mapping[str, Any]) -> None:
         """A row of a dump by the names of its columns."""
         values = {field: row.get(column) for field, (_, column, _) in _FIELDS.items()}
-        self.add(row["time"], row["icao24"], row.get("lastposupdate"), row.get("callsign"), values)
+        self.add(row["time"], row["icao24"], row.get("lastposupdate"), (row.get("callsign"), row.get("squawk")), values)
 
     def flush(self) -> None:
         """The state vectors of one `time` are complete."""
@@ -161,7 +165,8 @@ class OpenSky(States):
                 self.refused[Drop.MISSING] += 1
                 continue
             values = {field: state[i] for field, (i, _, _) in _FIELDS.items()}
-            self.add(look.time, state[_ICAO24], state[_TIME_POSITION], state[_CALLSIGN], values)
+            squawk = state[_SQUAWK] if len(state) > _SQUAWK else None
+            self.add(look.time, state[_ICAO24], state[_TIME_POSITION], (state[_CALLSIGN], squawk), values)
         self.flush()
 
 

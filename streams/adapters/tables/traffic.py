@@ -14,6 +14,7 @@ Two shapes: a list of records, `[{"timestamp": …, "icao24": …}, …]`, or a 
     selected_altitude, selected_mcp, selected_fms [ft]   sel_alt_ft, the first of these that a row has
     NACp or nacp, NIC or nic            nacp, nic
     onground                            on_ground
+    squawk                              squawk
     callsign                            for people to read
 
 null is absent. Values are taken as they are: many of these tables repeat the last known value until there is a new
@@ -37,6 +38,7 @@ import msgspec
 import numpy as np
 
 from watchkeeper.streams.adapters.base import AdapterDeclaration
+from watchkeeper.streams.adapters.receivers.reports import squawk_of
 from watchkeeper.streams.batch import F8, I4, U1, Batch, Bool, CheckedBatch, Columns
 from watchkeeper.streams.check import OK, REASONS, sound
 from watchkeeper.streams.foreign.decode import ForeignError, from_json
@@ -58,7 +60,7 @@ SOURCES: dict[str, tuple[str, ...]] = {
     "nic": ("NIC", "nic"),
     "on_ground": ("onground",),
 }
-COLUMNS = ("timestamp", "icao24", "callsign", *(name for names in SOURCES.values() for name in names))
+COLUMNS = ("timestamp", "icao24", "callsign", "squawk", *(name for names in SOURCES.values() for name in names))
 # The names are those of the columns; whatever else a record has is skipped without being decoded.
 _Record = msgspec.defstruct("_Record", [(name, Any, None) for name in COLUMNS], gc=False)
 # Other JSON files about flights, told by keys that only they have together.
@@ -147,6 +149,8 @@ class TrafficJson:
                     values, odd = _numbers(table[name])
                     refuse(odd, Drop.TYPE, shown(name))
                     np.copyto(column, values, where=np.isnan(column))
+        if "squawk" in table:
+            data[COLUMN[Kind.ADSB]["squawk"]] = _codes(table["squawk"])
         rows = np.flatnonzero(alive)
 
         def refuse_samples(codes: U1) -> None:
@@ -221,6 +225,12 @@ def _numbers(cells: Cells) -> tuple[F8, Bool]:
         except (TypeError, ValueError, OverflowError):
             odd[i] = True
     return values, odd
+
+
+def _codes(cells: Cells) -> F8:
+    """Transponder codes; NaN for what is none: the position next to it is worth as much without."""
+    known = {cell: squawk_of(cell) for cell in {c for c in cells if isinstance(c, (str, int, float))}}
+    return np.array([known.get(c) if isinstance(c, (str, int, float)) else None for c in cells], np.float64)
 
 
 def _times(cells: Cells) -> tuple[F8, Bool]:

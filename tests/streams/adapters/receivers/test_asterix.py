@@ -70,6 +70,21 @@ def test_tracks_of_category_062_over_midnight(edition: str) -> None:
     assert first[2] == pytest.approx(wanted | {"squawk": 7700}, abs=1e-2)
 
 
+def test_what_a_report_declares() -> None:
+    edition = generated.Cat_021_2_6
+    threat = {"TYP": 28, "STYP": 2, "ARA": 1 << 13, "RAC": 0, "RAT": 0, "MTE": 0, "TTI": 0, "TID": 0}
+    place = {"080": 0x4CA7B3, "131": (("LAT", (51.5, "°")), ("LON", (-0.5, "°"))), "073": (43_200.0, "s")}
+    state = (("ICF", 0), ("LNAV", 0), 0, ("PS", 4), ("SS", 0))
+    told = []
+    for ended in (0, 1):
+        advisory = tuple({**threat, "RAT": ended}.items())
+        record = edition.cv_record.create({**place, "070": (0, ("MODE3A", 0o7600)), "200": state, "260": advisory})
+        (found,) = rows(Asterix(), edition.create([record]).unparse().to_bytes(), MIDNIGHT + 43_201)
+        told.append({name: found[2][name] for name in ("squawk", "emergency", "tcas_ra")})
+    assert told[0] == {"squawk": 7600.0, "emergency": 4.0, "tcas_ra": 1.0}
+    assert told[1]["tcas_ra"] == 0.0
+
+
 def test_an_edition_that_is_not_known_is_refused_and_others_are_passed_over() -> None:
     old = generated.Cat_021_0_26
     record = old.cv_record.create({"080": 0x4CA7B3, "030": (43_200.0, "s")})

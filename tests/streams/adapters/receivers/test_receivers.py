@@ -18,7 +18,7 @@ from tools.fuzz import seals
 from watchkeeper.streams.adapters.base import Feed, Lines
 from watchkeeper.streams.adapters.receivers import cpr
 from watchkeeper.streams.adapters.receivers.modes import Avr, Beast
-from watchkeeper.streams.adapters.receivers.readsb import Readsb
+from watchkeeper.streams.adapters.receivers.readsb import Readsb, ReadsbTrace
 from watchkeeper.streams.adapters.receivers.reports import Reports
 from watchkeeper.streams.adapters.receivers.sbs import Sbs
 from watchkeeper.streams.adapters.receivers.squitter import Squitters
@@ -244,6 +244,10 @@ def test_resolution_advisories_squawks_and_addresses_that_are_not_icaos() -> Non
         squitters.add([(sealed(f"8d40621d{ra:014x}"), t)])
         squitters.add([(frame, t + 0.1 * k) for k, frame in enumerate(heard)])
     assert [values["tcas_ra"] for _, _, values in rows(squitters.take()) if "tcas_ra" in values] == [1.0, 0.0]
+    state = 28 << 51 | 1 << 48 | 4 << 45 | 0o7600 << 32  # TC 28, subtype 1: no communication
+    squitters.add([(sealed(f"8d40621d{state:014x}"), 2.8)])
+    squitters.add([(frame, 2.9 + 0.1 * k) for k, frame in enumerate(heard)])
+    assert [values["emergency"] for _, _, values in rows(squitters.take()) if "emergency" in values] == [4.0]
     # format 18: rs1090 takes any parity, we do not; an anonymous address has a mark
     other = [sealed("91" + frame[2:22]) for frame in (EVEN, ODD)] * 3
     squitters.add([(frame, 3.0 + 0.1 * k) for k, frame in enumerate(other)] + [(other[0][:-1] + "0", 4.0)])
@@ -315,6 +319,30 @@ def test_aircraft_json_gives_each_position_once() -> None:
     assert feed.take() is None
     feed.push(b'{"now": 3}', 7.0)
     assert feed.refused == {"wrong_type": 1, "malformed": 1}
+
+
+def test_sbs_and_json_have_what_a_transponder_declares() -> None:
+    line = b"MSG,3,1,1,4CA7B3,1,2024/03/01,12:00:00.500,2024/03/01,12:00:00.500,,35000,,,51.25,-0.5,,%s,0,0,0,0\r\n"
+    feed = Sbs()
+    feed.push(line % b"7700" + line % b"21" + line % b"9999", math.nan)
+    assert [values.get("squawk") for _, _, values in rows(feed.take())] == [7700.0, 21.0, None]
+    assert not feed.refused, "a position is worth as much with a code that cannot be read"
+    look = Readsb()
+    craft = {"hex": "4ca7b3", "lat": 51.0, "lon": 1.0, "squawk": "7600", "emergency": "nordo"}
+    advisory = {"ARA": "1100000", "RAT": "0", "MTE": "0"}
+    for k, more in enumerate(({}, {"acas_ra": advisory}, {"acas_ra": advisory | {"RAT": "1"}}, {"acas_ra": 7})):
+        document = {"now": 1000.0 + k, "aircraft": [craft | {"seen_pos": 0.1} | more]}
+        look.push(json.dumps(document).encode(), math.nan)
+    told = [values for _, _, values in rows(look.take())]
+    assert {(values["squawk"], values["emergency"]) for values in told} == {(7600.0, 4.0)}
+    assert [values.get("tcas_ra") for values in told] == [None, 1.0, 0.0, None]
+    trace = ReadsbTrace()
+    details = {"squawk": "7500", "emergency": "unlawful", "nav_heading": 90.0, "acas_ra": advisory}
+    row = [1.0, 51.0, 1.0, 30_000, 400.0, 90.0, 0, 64, details]
+    trace.push(json.dumps({"icao": "4ca7b3", "timestamp": 1000.0, "trace": [row]}).encode(), math.nan)
+    ((_, _, values),) = rows(trace.take())
+    names = ("squawk", "emergency", "sel_hdg_deg", "tcas_ra")
+    assert [values[name] for name in names] == [7500.0, 5.0, 90.0, 1.0]
 
 
 def test_trace_of_a_real_aircraft_has_the_values_of_the_file(tmp_path: Path) -> None:

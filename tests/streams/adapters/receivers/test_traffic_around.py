@@ -154,9 +154,26 @@ def test_gdl90_is_what_its_specification_explains() -> None:
     cols = batch.kinds[Kind.ADSB]
     values = dict(zip(COLUMN[Kind.ADSB], cols.data[:, 0].tolist(), strict=True))
     assert (values["lat"], values["lon"]) == pytest.approx((44.90708, -122.99488), abs=3e-5)
-    wanted = {"alt_ft": 5000, "gs_kt": 123, "trk_deg": 45, "vs_fpm": 64, "nic": 10, "nacp": 9, "on_ground": 0}
+    wanted = {
+        "alt_ft": 5000,
+        "gs_kt": 123,
+        "trk_deg": 45,
+        "vs_fpm": 64,
+        "nic": 10,
+        "nacp": 9,
+        "on_ground": 0,
+        "emergency": 0,
+    }
     assert {name: values[name] for name in wanted} == wanted
     assert not feed.refused
+
+
+def test_gdl90_says_what_a_crew_declares() -> None:
+    feed = Gdl90()
+    feed.push(HEARTBEAT + framed(REPORT[:27] + b"\x40"), math.nan)
+    batch = feed.take()
+    assert batch is not None
+    assert batch.kinds[Kind.ADSB].data[COLUMN[Kind.ADSB]["emergency"]].tolist() == [4.0]
 
 
 def test_gdl90_escapes_and_what_is_not_known() -> None:
@@ -172,5 +189,5 @@ def test_gdl90_escapes_and_what_is_not_known() -> None:
     there = {
         name for name, v in zip(COLUMN[Kind.ADSB], batch.kinds[Kind.ADSB].data[:, 0].tolist(), strict=True) if v == v
     }
-    assert there == {"lat", "lon", "on_ground", "nic", "nacp"}
+    assert there == {"lat", "lon", "on_ground", "nic", "nacp", "emergency"}
     assert feed.refused == {"missing_field": 1, "checksum": 1}

@@ -104,7 +104,7 @@ def test_an_answer_becomes_samples_in_our_units_at_the_times_of_the_positions() 
     assert flying[:2] == ("3c6444", T0 - 1)
     assert flying[2] == pytest.approx({
         "lat": 50.1964, "lon": 6.1546, "alt_ft": 9639.3 / FT_M, "gs_kt": 232.88 / KT_MS, "trk_deg": 98.26,
-        "vs_fpm": 4.55 * 60.0 / FT_M, "on_ground": 0.0,
+        "vs_fpm": 4.55 * 60.0 / FT_M, "on_ground": 0.0, "squawk": 1000.0,
     })  # fmt: skip
     assert batch.callsigns == {"3c6444": "DLH9LF"}
     assert batch.vias == ["opensky"]

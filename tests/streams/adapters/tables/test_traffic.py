@@ -123,6 +123,12 @@ def test_accuracy_and_selected_altitude_are_read_where_they_are(tmp_path: Path) 
     assert (column(batch, "nacp"), column(batch, "nic"), column(batch, "sel_alt_ft")) == ([7.0], [6.0], [5000.0])
 
 
+def test_a_squawk_is_four_octal_digits_or_nothing(tmp_path: Path) -> None:
+    log = log_of(tmp_path, [record(squawk=code) for code in ("7700", "0021", 21, 7600.0, "7800", "none", None)])
+    assert column(read(log), "squawk") == [7700.0, 21.0, 21.0, 7600.0, None, None, None]
+    assert not log.bad
+
+
 @given(st.lists(st.integers(0, 20), min_size=1, max_size=40), st.integers(1, 50))
 @settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_rows_come_by_time_and_in_the_order_of_the_file_where_times_are_equal(

@@ -1,0 +1,1 @@
+"""emergency: what a crew declares by transponder, and resolution advisories of TCAS."""
