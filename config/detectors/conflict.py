@@ -8,6 +8,7 @@ from typing import Annotated
 from msgspec import field
 
 from watchkeeper.config.detectors.debounce import Debounce
+from watchkeeper.config.detectors.volumes import PLAIN, VOLUMES, Preset, Volume
 from watchkeeper.config.section import Flag, Section, about, spell, tables, text
 
 
@@ -29,11 +30,36 @@ class Zone(Section, frozen=True, kw_only=True):
     ceiling_ft: Annotated[float, about("ft", "below this altitude; 100_000: no ceiling", ge=-1900, le=100_000)] = (
         100_000.0
     )
-    separation_nm: Annotated[float, about("NM", "horizontal minimum in the zone (3 terminal)", ge=0.01, le=50)]
-    vertical_ft: Annotated[float, about("ft", "vertical minimum in the zone", ge=10, le=10_000)] = 1000.0
+    preset: (
+        Annotated[Preset, text("minima by the name of the airspace (docs/detectors/conflict.md); keys below go first")]
+        | None
+    ) = None
+    separation_nm: (
+        Annotated[float, about("NM", "horizontal minimum in the zone; needed without a preset", ge=0.01, le=50)] | None
+    ) = None
+    vertical_ft: (
+        Annotated[float, about("ft", "vertical minimum in the zone; without it and a preset 1000", ge=10, le=10_000)]
+        | None
+    ) = None
+    tau_s: (
+        Annotated[
+            float,
+            about("s", "closing in, the modified tau to the horizontal minimum must be longer than this", ge=0, le=300),
+        ]
+        | None
+    ) = None
+
+    @property
+    def volume(self) -> Volume:
+        """The minima that hold in the zone: what is written, then those of the preset."""
+        preset = PLAIN if self.preset is None else VOLUMES[self.preset]
+        written = (self.separation_nm, self.vertical_ft, self.tau_s)
+        return Volume(*(one if one is not None else other for one, other in zip(written, preset, strict=True)))
 
     def clashes(self) -> Iterator[tuple[str, str]]:
-        """A band upside down, or half a place."""
+        """No minimum, a band upside down, or half a place."""
+        if self.separation_nm is None and self.preset is None:
+            yield "separation_nm", "missing: a zone has a separation_nm or a preset"
         if self.floor_ft >= self.ceiling_ft:
             yield "floor_ft", f"not below ceiling_ft, which is {spell(self.ceiling_ft)}"
         for name, angle_deg in (("lat", self.lat), ("lon", self.lon)):

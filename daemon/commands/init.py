@@ -11,7 +11,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from watchkeeper.config.json_schema import FILE_NAME, TITLE, json_schema
-from watchkeeper.daemon.init.probe import Found, look
+from watchkeeper.daemon.init.probe import Found, is_place, look
 from watchkeeper.daemon.init.variants import TITLES, VARIANTS, Plan, plan
 from watchkeeper.daemon.init.written import file_text
 from watchkeeper.streams.logs.exits import exits, fail
@@ -24,6 +24,7 @@ examples:
   watchkeeper init                          decides by what it finds: a receiver, a vehicle, a broker; and says so
   watchkeeper init --for drone --out my.toml
   watchkeeper init flight.ulg               for a log that you have
+  watchkeeper init --for receiver --at 48.9,2.3   with terminal areas and airports around that place
   watchkeeper init --print
   watchkeeper init --example                the example that comes with the package, on standard output
 
@@ -37,12 +38,29 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Arguments of this command."""
     parser.add_argument("log", metavar="LOG", nargs="?", type=Path, help="a log that will be replayed")
     parser.add_argument("--for", dest="variant", choices=VARIANTS, help="instead of deciding by what is found")
+    parser.add_argument(
+        "--at",
+        metavar="LAT,LON",
+        type=_place,
+        help="where the receiver is, for zones around airports (south: --at=-33.9,151.2); default: its receiver.json",
+    )
     parser.add_argument("--out", metavar="FILE", type=Path, default=DEFAULT, help=f"default: {DEFAULT}")
     parser.add_argument("--print", action="store_true", help="print the file instead of writing it")
     parser.add_argument("--force", action="store_true", help="replace a file that is there")
     parser.add_argument(
         "--example", action="store_true", help="print the example with the keys that are changed most often"
     )
+
+
+def _place(text: str) -> tuple[float, float]:
+    """Latitude and longitude in degrees, with a comma between them."""
+    try:
+        lat, lon = (float(part) for part in text.split(","))
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not LAT,LON in degrees, such as 36.6,-121.8") from None
+    if not is_place(lat, lon):
+        raise argparse.ArgumentTypeError(f"{text!r} is not on Earth: latitude -90 to 90, longitude -180 to 180")
+    return lat, lon
 
 
 @exits
@@ -60,7 +78,7 @@ def main(args: argparse.Namespace) -> int:
         if schema.exists() and TITLE not in schema.read_text(errors="replace"):
             return fail(f"{schema}: exists and is not ours; --force replaces it")
     found = asyncio.run(look(args.log))
-    made = plan(found, args.variant)
+    made = plan(found, args.variant, args.at)
     text = file_text(made, found)
     if args.print:
         sys.stdout.write(text)

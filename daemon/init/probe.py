@@ -14,7 +14,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
+import msgspec
+
 from watchkeeper.daemon.demo.broker import is_broker
+from watchkeeper.streams.foreign.decode import ForeignError
+from watchkeeper.streams.foreign.files import read_json
+from watchkeeper.streams.logs.base import LogError
 from watchkeeper.streams.logs.source import open_log
 
 T = TypeVar("T")
@@ -48,6 +53,8 @@ class Found:
     """What was found. Ports are 0 where nothing is; `taken` are MAVLink ports on which another program listens."""
 
     document: Path | None = None
+    place: tuple[float, float] | None = None
+    """Latitude and longitude of the receiver, as its receiver.json says."""
     sbs: int = 0
     beast: int = 0
     mqtt: int = 0
@@ -64,6 +71,7 @@ class Found:
         rows = {
             f"the log {self.log} with {', '.join(self.kinds) or 'no samples'}": self.log,
             f"a receiver's {self.document}": self.document,
+            f"the receiver's place, {place_words(self.place)}": self.place,
             f"a receiver's BaseStation text on port {self.sbs}": self.sbs,
             f"a receiver's Beast binary on port {self.beast}": self.beast,
             f"MAVLink on UDP port {self.mavlink}": self.mavlink,
@@ -85,8 +93,10 @@ async def look(log: Path | None = None, places: Places | None = None) -> Found:
         *(_patient(_open(port), 0) for port in (places.mqtts, places.bluesky)),
         *(_patient(_datagram(port), 0) for port in places.mavlink),
     )
+    document = next((path for path in places.documents if _is_file(path)), None)
     return Found(
-        document=next((path for path in places.documents if _is_file(path)), None),
+        document=document,
+        place=place_of(document.with_name("receiver.json")) if document is not None else None,
         sbs=sbs,
         beast=beast,
         mqtt=mqtt,
@@ -97,6 +107,34 @@ async def look(log: Path | None = None, places: Places | None = None) -> Found:
         log=log,
         kinds=kinds,
     )
+
+
+class _Receiver(msgspec.Struct):
+    """What readsb and dump1090 write about themselves."""
+
+    lat: float | None = None
+    lon: float | None = None
+
+
+def place_of(path: Path) -> tuple[float, float] | None:
+    """Where a receiver is, by its receiver.json; None where it does not say, or says what cannot be."""
+    try:
+        told = read_json(path, _Receiver)
+    except (OSError, LogError, ForeignError):
+        return None
+    if told.lat is None or told.lon is None or not is_place(told.lat, told.lon):
+        return None
+    return told.lat, told.lon
+
+
+def is_place(lat: float, lon: float) -> bool:
+    """Whether this is on Earth; 0, 0 is what programs say that do not know."""
+    return -90.0 <= lat <= 90.0 and -180.0 <= lon <= 180.0 and (lat, lon) != (0.0, 0.0)
+
+
+def place_words(place: tuple[float, float] | None) -> str:
+    """A place for a person."""
+    return "unknown" if place is None else f"{place[0]:.3f}, {place[1]:.3f}"
 
 
 def kinds_of(log: Path) -> tuple[str, ...]:

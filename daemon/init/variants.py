@@ -12,7 +12,10 @@ from typing import Any, Literal, get_args
 import msgspec
 
 from watchkeeper.config.adapters import source_types
-from watchkeeper.daemon.init.probe import HOST, Found
+from watchkeeper.config.detectors.conflict import Zone
+from watchkeeper.daemon.init.airports import airports
+from watchkeeper.daemon.init.airspace import propose
+from watchkeeper.daemon.init.probe import HOST, Found, place_words
 from watchkeeper.streams.adapters.catalog import make_feed
 
 Variant = Literal["receiver", "drone", "simulator", "fleet"]
@@ -57,6 +60,7 @@ class Plan:
     values: dict[str, Any] = field(default_factory=dict)
     sources: list[SourceTable] = field(default_factory=list)
     assumed: list[str] = field(default_factory=list)
+    zones: list[Zone] = field(default_factory=list)
 
     @property
     def keys(self) -> frozenset[str]:
@@ -79,14 +83,30 @@ def decide(found: Found) -> tuple[Variant, str]:
     return "fleet", "a broker runs here" if found.mqtt or found.mqtts else "nothing was found that says otherwise"
 
 
-def plan(found: Found, asked: Variant | None = None) -> Plan:
-    """What to write for what was found, and for what was asked."""
+def plan(found: Found, asked: Variant | None = None, at: tuple[float, float] | None = None) -> Plan:
+    """What to write for what was found, and for what was asked; `at` is where the receiver is, if its owner says so."""
     variant, why = decide(found)
     made = Plan(asked or variant, "you asked for it" if asked else why)
     _broker(made, found)
     every = [*_receivers(made, found), *_vehicles(made, found), *_simulators(made, found)]
     made.sources = [_installed(source) for source in every]
+    _zones(made, at or found.place)
     return made
+
+
+def _zones(made: Plan, place: tuple[float, float] | None) -> None:
+    """Terminal areas and airports around a receiver."""
+    if made.variant != "receiver":
+        return
+    if place is None:
+        made.assumed.append(
+            "en-route minima everywhere: where the receiver is is not known; --at LAT,LON proposes zones for airports"
+        )
+        return
+    made.zones = propose(place, airports())
+    made.assumed.append(
+        f"{len(made.zones)} zones around {place_words(place)} by a list of airports, not by the real airspace"
+    )
 
 
 def _broker(made: Plan, found: Found) -> None:

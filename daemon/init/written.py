@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from msgspec import NODEFAULT
 
 from watchkeeper.config.adapters import source_types
+from watchkeeper.config.detectors.conflict import Zone
+from watchkeeper.config.detectors.volumes import VOLUMES
 from watchkeeper.config.guests import SECTIONS, SETTINGS, default
 from watchkeeper.config.json_schema import FILE_NAME
 from watchkeeper.config.reference import about, about_section, toml_value
@@ -39,7 +41,7 @@ def file_text(made: Plan, found: Found) -> str:
         lines += ["", *_source(source)]
     for name in SECTIONS:
         lines += _section(name, made)
-    return "\n".join([*lines, *_examples(made)]) + "\n"
+    return "\n".join([*lines, *_zones(made.zones), *_examples(made)]) + "\n"
 
 
 def _section(name: str, made: Plan) -> Iterator[str]:
@@ -73,6 +75,26 @@ def _source(source: SourceTable) -> Iterator[str]:
     for setting in columns(section):
         lines = list(_key(setting, source.keys.get(setting.key)))
         yield from (mark + line if line and not line.startswith("#") else line for line in lines)
+
+
+def _zones(zones: list[Zone]) -> Iterator[str]:
+    """One table each; how the presets are is said once."""
+    if not zones:
+        return
+    yield ""
+    yield from _comment(
+        "Where other minima hold. The first zone that holds an aircraft counts, of a pair the larger minima. Proposed "
+        "from OurAirports (public domain): circles around airports, which real airspace is not. Change them, take them "
+        "out, or give them minima of their own (separation_nm, vertical_ft)."
+    )
+    for name in dict.fromkeys(zone.preset for zone in zones if zone.preset is not None):
+        volume = VOLUMES[name]
+        yield from _comment(f'preset "{name}": {volume.separation_nm:g} NM, {volume.vertical_ft:g} ft')
+    for zone in zones:
+        yield ""
+        yield "[[detectors.conflict.zones]]"
+        for key in ("name", "preset", "lat", "lon", "radius_nm", "ceiling_ft"):
+            yield f"{key} = {toml_value(getattr(zone, key))}"
 
 
 def _examples(made: Plan) -> Iterator[str]:

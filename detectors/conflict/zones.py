@@ -41,6 +41,7 @@ class Place:
     ceiling_ft: float
     separation_m: float
     vertical_ft: float
+    tau_s: float
 
 
 class Zones:
@@ -61,8 +62,9 @@ def _row(zone: Zone) -> tuple[float, ...]:
         chord2_m2,
         -math.inf if zone.floor_ft <= LOWEST_FT else zone.floor_ft,
         math.inf if zone.ceiling_ft >= HIGHEST_FT else zone.ceiling_ft,
-        zone.separation_nm * NM_M,
-        zone.vertical_ft,
+        zone.volume.separation_nm * NM_M,
+        zone.volume.vertical_ft,
+        zone.volume.tau_s,
     )
 
 
@@ -73,10 +75,10 @@ def _chord_m(lat_deg: float, radius_m: float) -> float:
 
 
 @njit(cache=True)
-def minima_at(lat_deg: float, lon_deg: float, alt_ft: float, table: NDArray[Any]) -> tuple[float, float]:
-    """Separation in metres and in feet that apply to an aircraft; NaN and NaN where no zone holds it."""
+def minima_at(lat_deg: float, lon_deg: float, alt_ft: float, table: NDArray[Any]) -> tuple[float, float, float]:
+    """Separation in metres and in feet and the tau that apply to an aircraft; NaN, NaN and 0 where no zone holds it."""
     if table.size == 0:
-        return math.nan, math.nan
+        return math.nan, math.nan, 0.0
     x_m, y_m, z_m = ecef(lat_deg, lon_deg)
     for i in range(table.size):
         zone = table[i]
@@ -85,5 +87,5 @@ def minima_at(lat_deg: float, lon_deg: float, alt_ft: float, table: NDArray[Any]
             continue
         dx_m, dy_m, dz_m = x_m - zone.x_m, y_m - zone.y_m, z_m - zone.z_m
         if dx_m * dx_m + dy_m * dy_m + dz_m * dz_m <= zone.chord2_m2:
-            return zone.separation_m, zone.vertical_ft
-    return math.nan, math.nan
+            return zone.separation_m, zone.vertical_ft, zone.tau_s
+    return math.nan, math.nan, 0.0

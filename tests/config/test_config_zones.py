@@ -7,11 +7,13 @@ from typing import Annotated
 import pytest
 
 from watchkeeper.config.detectors.conflict import Zone
+from watchkeeper.config.detectors.volumes import VOLUMES
 from watchkeeper.config.loader import ConfigError, Problem, load
 from watchkeeper.config.reference import config_toml
 from watchkeeper.config.schema import Config
 from watchkeeper.config.section import Flag, Section, settings, tables
 from watchkeeper.daemon.reload import merge
+from watchkeeper.streams.geo import FT_M, NM_M
 
 from where import ROOT
 
@@ -40,9 +42,31 @@ def keys(problems: list[Problem]) -> list[str]:
 def test_zones_keep_their_order_and_what_is_left_out_has_its_default(tmp_path: Path) -> None:
     paris, high = loaded(PARIS + HIGH, tmp_path).detectors.conflict.zones
     assert paris == Zone(name="Paris TMA", lat=49.0, lon=2.5, radius_nm=40.0, ceiling_ft=12_000.0, separation_nm=3.0)
-    assert (paris.floor_ft, paris.vertical_ft) == (-2000.0, 1000.0)
+    assert (paris.floor_ft, paris.volume.vertical_ft) == (-2000.0, 1000.0)
     assert (high.lat, high.lon, high.radius_nm, high.ceiling_ft) == (None, None, 0.0, 100_000.0)
     assert type(high.separation_nm) is float
+
+
+@pytest.mark.parametrize(
+    ("lines", "volume"),
+    [
+        ('preset = "en-route"', (5.0, 1000.0, 0.0)),
+        ('preset = "terminal"', (3.0, 1000.0, 0.0)),
+        ('preset = "terminal"\nseparation_nm = 2.5', (2.5, 1000.0, 0.0)),
+        ('preset = "airport"\nvertical_ft = 300', (0.5, 300.0, 0.0)),
+        ("separation_nm = 4", (4.0, 1000.0, 0.0)),
+        ('preset = "daa-well-clear"\ntau_s = 0', (4000.0 * FT_M / NM_M, 450.0, 0.0)),
+    ],
+)
+def test_a_preset_gives_what_is_not_written(lines: str, volume: tuple[float, ...], tmp_path: Path) -> None:
+    (zone,) = loaded(f'{HEAD}name = "x"\n{lines}', tmp_path).detectors.conflict.zones
+    assert zone.volume == pytest.approx(volume)
+
+
+def test_well_clear_is_that_of_do_365b_and_drones_that_of_astm() -> None:
+    well_clear, drones = VOLUMES["daa-well-clear"], VOLUMES["drones"]
+    assert well_clear == pytest.approx((0.66, 450.0, 35.0), abs=0.005)
+    assert drones == pytest.approx((2000.0 * FT_M / NM_M, 250.0, 0.0))
 
 
 def test_shown_zones_load_to_the_same_configuration(tmp_path: Path) -> None:
@@ -105,11 +129,14 @@ def test_unknown_key_in_a_zone_names_the_nearest_valid_one(line: str, nearest: s
     assert problem.allowed.startswith("name, lat, lon, radius_nm")
 
 
-@pytest.mark.parametrize("key", ["name", "separation_nm"])
-def test_a_missing_key_is_a_problem_and_a_misspelt_one_not_missing_as_well(key: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("key", "why"), [("name", "missing"), ("separation_nm", "missing: a zone has a separation_nm")]
+)
+def test_a_missing_key_is_a_problem_and_a_misspelt_one_not_missing_as_well(key: str, why: str, tmp_path: Path) -> None:
     without = "\n".join(line for line in PARIS.splitlines() if not line.startswith(key))
     [problem] = problems_of(without, tmp_path)
-    assert (problem.key, problem.message, problem.value) == (f"detectors.conflict.zones[0].{key}", "missing", "")
+    assert problem.key == f"detectors.conflict.zones[0].{key}"
+    assert problem.message.startswith(why)
     assert problem.allowed
     [typo] = problems_of(PARIS.replace(key, key[:-1]), tmp_path)
     assert typo.message.startswith("no such key")

@@ -8,18 +8,22 @@ import time
 import tomllib
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
 import pytest
 from pymavlink.dialects.v20 import ardupilotmega
 
+from watchkeeper.config.detectors.volumes import VOLUMES
 from watchkeeper.config.guests import SETTINGS
 from watchkeeper.config.json_schema import FILE_NAME
 from watchkeeper.config.loader import load
 from watchkeeper.daemon.check_config.machine import lacks
 from watchkeeper.daemon.cli import main
 from watchkeeper.daemon.demo.broker import EmbeddedBroker, free_port
+from watchkeeper.daemon.init.airports import airports
+from watchkeeper.daemon.init.airspace import MOST, propose
 from watchkeeper.daemon.init.probe import Found, Places, look
 from watchkeeper.daemon.init.variants import OWN, VARIANTS, decide, plan
 from watchkeeper.daemon.init.written import file_text
@@ -229,3 +233,46 @@ def test_nothing_there_takes_less_than_two_seconds_and_is_said() -> None:
 def test_the_example_that_comes_with_the_package_can_be_printed(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["init", "--example"]) == 0
     assert capsys.readouterr().out == (ROOT / "config" / "example.toml").read_text()
+
+
+def test_zones_are_those_of_airports_around_the_receiver(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["init", "--for", "receiver", "--at", "36.6,-121.8", "--out", "here.toml"]) == 0
+    assert "zones around 36.600, -121.800" in capsys.readouterr().out
+    zones = {zone.name: zone for zone in load(here / "here.toml", env={}).detectors.conflict.zones}
+    assert zones["KMRY airport"].volume == VOLUMES["airport"]
+    assert zones["KMRY terminal"].volume == VOLUMES["terminal"]
+    assert zones["KSJC terminal"].radius_nm > zones["KMRY terminal"].radius_nm
+    names = list(zones)
+    assert names.index("KMRY airport") < names.index("KMRY terminal"), "the first zone that holds an aircraft counts"
+    assert not [name for name in names if name.startswith("LF")]
+    with pytest.raises(SystemExit) as usage:
+        main(["init", "--at", "136.6,2", "--print"])
+    assert usage.value.code == 2
+
+
+def test_the_place_of_a_receiver_is_what_its_receiver_json_says(tmp_path: Path) -> None:
+    document, told = tmp_path / "aircraft.json", tmp_path / "receiver.json"
+    document.write_text('{"now": 1.0, "aircraft": []}')
+    places = replace(nowhere(), documents=(document,))
+    for text, place in (
+        ('{"version": "readsb", "refresh": 1000, "lat": 48.9, "lon": 2.3}', (48.9, 2.3)),
+        ('{"version": "readsb"}', None),
+        ('{"lat": 0, "lon": 0}', None),
+        ('{"lat": 148.9, "lon": 2.3}', None),
+        ("{", None),
+    ):
+        told.write_text(text)
+        found = asyncio.run(look(None, places))
+        assert found.place == place
+        made = plan(found, "receiver")
+        assert bool(made.zones) == (place is not None)
+        assert any("zones" in words or "en-route minima everywhere" in words for words in made.assumed)
+
+
+def test_no_place_on_earth_gets_too_many_zones_or_bad_ones() -> None:
+    known = airports()
+    assert len({airport.ident for airport in known}) == len(known) > 10_000
+    for lat, lon in product((-89.9, -33.9, 0.1, 40.7, 51.5), (-179.9, -74.0, 0.0, 151.2)):
+        zones = propose((lat, lon), known)
+        assert len(zones) <= MOST
+        assert all(not list(zone.clashes()) for zone in zones)

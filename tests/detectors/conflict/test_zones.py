@@ -17,8 +17,9 @@ NONE = (math.nan, math.nan)
 
 
 def minima(zones: list[Zone], lat: float = 0.0, lon: float = 0.0, alt_ft: float = 10_000.0) -> tuple[float, float]:
-    found: tuple[float, float] = minima_at(lat, lon, alt_ft, Zones(tuple(zones)).table)
-    return found
+    separation_m, vertical_ft, tau_s = minima_at(lat, lon, alt_ft, Zones(tuple(zones)).table)
+    assert tau_s == 0.0
+    return separation_m, vertical_ft
 
 
 def holds(zone: Zone, lat: float = 0.0, lon: float = 0.0, alt_ft: float = 10_000.0) -> bool:
