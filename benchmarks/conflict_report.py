@@ -12,13 +12,18 @@ if TYPE_CHECKING:
 
 BEGIN = "<!-- written by: watchkeeper bench conflicts --table -->"
 END = "<!-- end -->"
-TITLES = {"ours": "watchkeeper", "compiled": "BlueSky, compiled", "numpy": "BlueSky, NumPy"}
+TITLES = {
+    "ours": "watchkeeper",
+    "futures": "with all futures",
+    "compiled": "BlueSky, compiled",
+    "numpy": "BlueSky, NumPy",
+}
 COLUMNS = ("N", "detector", "median ms", "p99 ms", "min ms", "rounds", "pairs", "bytes/aircraft", "ratio to ours")
 DISTURBED = "Something else kept the core busy: elapsed times are longer than processor times. Measure again."
 # Elapsed over processor time from which a core was not ours alone.
 _SHARED = 1.1
 _WIDTHS = (7, 18, 11, 11, 11, 6, 8, 14, 13)
-_COLOURS = {"ours": "#0b6e4f", "compiled": "#c8553d", "numpy": "#8d6a9f"}
+_COLOURS = {"ours": "#0b6e4f", "futures": "#56b4e9", "compiled": "#c8553d", "numpy": "#8d6a9f"}
 HEAD = "  ".join(name.rjust(width) for name, width in zip(COLUMNS, _WIDTHS, strict=True))
 
 

@@ -3,6 +3,8 @@
 Called by conflicts.py, with the options as one JSON object; prints one JSON object. All detectors take the same
 columns (latitude, longitude, track, ground speed, altitude, vertical rate) and end with a list of pairs. For ours that
 includes what the daemon does at each tick before the search: every aircraft carried to the middle of the horizon.
+`futures` is ours with what the daemon does after the search: pairs up to the margins, each judged on all futures of
+both aircraft. Half of the aircraft turn, and every climb may end at any of the next levels: nothing says where it does.
 
 Extra memory is the peak of the resident set over all rounds, above what the process held when libraries, compiled
 code and traffic were loaded. Pages reserved but never touched do not count. Below some thousand aircraft it says more
@@ -15,6 +17,7 @@ import contextlib
 import ctypes
 import gc
 import io
+import math
 import sys
 import time
 from pathlib import Path
@@ -26,15 +29,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from watchkeeper.benchmarks.traffic import Traffic, hot_spot
+from watchkeeper.config.schema import DEFAULT
+from watchkeeper.detectors.conflict.constants import MARGIN_FT, MARGIN_M
+from watchkeeper.detectors.conflict.probability import Motion, Needed, Outlook, futures, judge
 from watchkeeper.detectors.conflict.search import Minima, Scan
 from watchkeeper.detectors.kernels.approach import state_of
+from watchkeeper.detectors.kernels.records import blank
 from watchkeeper.streams.batch import F8, I4
 from watchkeeper.streams.geo import FT_M, KT_MS, NM_M
 from watchkeeper.streams.kernels import njit
 
-Name = Literal["ours", "compiled", "numpy"]
+Name = Literal["ours", "futures", "compiled", "numpy"]
 Pair = tuple[int, int]
 WARM_UP = 64
+# A turn of 3 degrees a second.
+STANDARD_RADS = math.radians(3.0)
 
 
 class Options(msgspec.Struct, frozen=True):
@@ -77,7 +86,7 @@ class Candidate(Protocol):
 
 
 class Ours:
-    """detectors/conflict/search.py."""
+    """detectors/conflict/search.py alone."""
 
     def __init__(self, traffic: Traffic, options: Options) -> None:
         self._traffic, self._options = traffic, options
@@ -100,6 +109,31 @@ class Ours:
             raise RuntimeError(f"{self.work.overflow} pairs found no room")
         both = np.sort(np.stack((self.work.pairs["a"][:found], self.work.pairs["b"][:found])), axis=0)
         return set(zip(*both.tolist(), strict=True))
+
+
+class Futures(Ours):
+    """The search with its margins, and detectors/conflict/probability.py on every pair that it finds."""
+
+    def start(self) -> None:
+        """Work arrays of both; the aircraft with odd numbers turn at the standard rate, one to each side."""
+        super().start()
+        c, n = DEFAULT.detectors.conflict, len(self._traffic)
+        self._minima = self._minima._replace(margin_m=MARGIN_M, margin_ft=MARGIN_FT)
+        self._needed = Needed(self._minima.separation_m, self._minima.separation_m, self._minima.vertical_ft)
+        self._outlook = Outlook(self._minima.horizon_s, c.turn_hold_s, c.level_off, c.act_s)
+        self._row_of: I4 = np.arange(n, dtype=np.int32)
+        self._motion: NDArray[Any] = blank(Motion, n)
+        number = np.arange(n)
+        self._motion["turn_rads"] = np.where(number % 2, np.where(number % 4 == 1, 1.0, -1.0) * STANDARD_RADS, 0.0)
+        self._motion["free"] = self._traffic.vs_fpm != 0.0
+        self._room = futures()
+
+    def scan(self) -> int:
+        """States, the search, and the probability of each pair."""
+        found = super().scan()
+        pairs, state = self.work.pairs[:found], self.work.state
+        judge(pairs, self._row_of, state, self._motion, self._needed, self._outlook, self._room)
+        return found
 
 
 class Reports(NamedTuple):
@@ -162,7 +196,8 @@ class BlueSky:
 
 def measure(options: Options) -> Measured:
     """Run the rounds and look at the memory."""
-    make: type[Ours | BlueSky] = Ours if options.detector == "ours" else BlueSky
+    own = {"ours": Ours, "futures": Futures}
+    make: type[Ours | BlueSky] = own.get(options.detector, BlueSky)
     try:
         _warm_up(make(hot_spot(WARM_UP, options.seed), options))
         candidate: Candidate = make(hot_spot(options.n, options.seed, options.density_per_10000_km2), options)

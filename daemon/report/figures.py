@@ -10,8 +10,8 @@ from watchkeeper.detectors.catalog import kinds
 from watchkeeper.detectors.declaration import fields_of
 
 SIGMA = "sigma"
-# What is said elsewhere, or is a list of names.
-LEFT_OUT = {"causes", "unwatched", "alarms", "diagnosis", "extent"}
+# What is said elsewhere, or is a list of more than words.
+LEFT_OUT = {"causes", "unwatched", "alarms", "diagnosis", "extent", "ways"}
 
 
 @dataclass(frozen=True, slots=True)

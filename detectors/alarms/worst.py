@@ -62,12 +62,12 @@ class Worst:
         if not worse.any():
             return
         rows, rank = rows[worse], rank[worse]
-        # a cell may have several rows: the worst is written last, of equal ones the first
-        order = np.lexsort((-rows, rank))
-        rows, rank = rows[order], rank[order]
+        if len(rows) > 1:
+            # a cell may have several rows: the worst is written last, of equal ones the first
+            order = np.argsort(rank[::-1], kind="stable")
+            rows, rank = rows[::-1][order], rank[::-1][order]
         at = cell[rows]
         self._rank[at], self._t[at], self._score[at] = rank, ev.t[rows], ev.score[rows]
-        seen = np.zeros(len(rows), bool)
         if ev.hindsight is not None:
             seen = ev.hindsight.rank[rows] > -np.inf
             self._t[at[seen]] = ev.hindsight.t[rows[seen]]
@@ -76,10 +76,13 @@ class Worst:
             self._bits[at] = ev.cause_bits[rows]
         self._know(ev.numbers)
         if self._names:
-            known = {} if ev.hindsight is None else ev.hindsight.numbers
-            now = (_column(ev.numbers.get(name), rows) for name in self._names)
-            then = (_column(known.get(name, ev.numbers.get(name)), rows) for name in self._names)
-            self._numbers[at] = np.column_stack([np.where(seen, b, a) for a, b in zip(now, then, strict=True)])
+            numbers = np.full((len(rows), len(self._names)), np.nan)
+            for place, name in enumerate(self._names):
+                if (column := ev.numbers.get(name)) is not None:
+                    numbers[:, place] = column[rows]
+                if ev.hindsight is not None and (column := ev.hindsight.numbers.get(name)) is not None:
+                    numbers[seen, place] = column[rows[seen]]
+            self._numbers[at] = numbers
         for place, row in zip(at.tolist(), rows.tolist(), strict=True) if ev.details or self._details else ():
             self._details[place] = ev.details[row] if ev.details else {}
 
@@ -137,6 +140,7 @@ class Worst:
 
     def snapshot(self, active: I4) -> dict[str, Any]:
         """The moments of these cells."""
+        wanted = set(active.tolist())
         return {
             "cells": active,
             "rank": self._rank[active],
@@ -146,7 +150,7 @@ class Worst:
             "causes": self._causes,
             "names": list(self._names),
             "numbers": self._numbers[active],
-            "details": [[cell, self._details[cell]] for cell in active.tolist() if cell in self._details],
+            "details": [[cell, details] for cell, details in self._details.items() if cell in wanted],
         }
 
     def restore(self, state: dict[str, Any]) -> None:
@@ -158,10 +162,6 @@ class Worst:
         self._know(state["names"])
         self._numbers[at] = state["numbers"]
         self._details = {cell: dict(details) for cell, details in state["details"]}
-
-
-def _column(column: F8 | None, rows: I8) -> F8:
-    return np.full(len(rows), np.nan) if column is None else column[rows]
 
 
 def named(causes: Sequence[str], bits: int) -> list[str]:

@@ -125,6 +125,22 @@ AROUND = 4.0
 ONE_NEAR_M = 300.0
 ONE_LONG_S = 40.0
 
+# Ways out of a conflict (ways.py).
+
+# Candidates are the multiples of these. Chosen: coarser than those of DAIDALUS, because they go into every event of a
+# conflict, and a person flies no finer ones.
+TRACK_STEP_DEG = 5.0
+SPEED_STEP_KT = 5.0
+LEVEL_STEP_FT = 500.0
+CLIMB_STEP_FPM = 500.0
+# How far from the present ones they go: a share of the speed, and feet. Chosen.
+SPEED_SHARE = 0.25
+LEVEL_REACH_FT = 3000.0
+CLIMB_MOST_FPM = 3000.0
+# Another level is flown to at this rate, or at the present one if that is larger and leads there. Chosen: what a
+# controller expects of an airliner at least.
+LEVEL_FPM = 1000.0
+
 # Evidence (detector.py).
 
 # Pairs with a lower probability are not named: the lowest threshold `probability` that the configuration allows.

@@ -5,10 +5,32 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated
 
+from msgspec import Struct
+
 from watchkeeper.config.detectors.conflict import Conflict, Los
 from watchkeeper.detectors.declaration import AlarmKind, Declaration, Facts, Gauge, fact, simulated
 from watchkeeper.detectors.words import WHEN, known, listed
 from watchkeeper.streams.messages import Kind
+
+
+class Band(Struct, frozen=True):
+    """What an aircraft does now, and the ranges that keep the minima, from and to; of tracks clockwise.
+
+    None: not known. No range: none of the candidates keeps them.
+    """
+
+    now: float | None = None
+    free: tuple[tuple[float, float], ...] | None = None
+
+
+class Way(Struct, frozen=True):
+    """The ways out of one aircraft, if the other goes on as it is."""
+
+    id: str
+    trk_deg: Band
+    gs_kt: Band
+    alt_ft: Band
+    vs_fpm: Band
 
 
 class PairFacts(Facts, frozen=True, kw_only=True):
@@ -22,6 +44,14 @@ class PairFacts(Facts, frozen=True, kw_only=True):
     t_los_s: Annotated[float | None, fact("s", "time until both minima are broken; unknown if they are not")] = None
     t_out_s: Annotated[float | None, fact("s", "time until they hold again")] = None
     los: Annotated[float, fact("0/1", "1: both minima are broken now")] = 0.0
+    ways: Annotated[
+        tuple[Way, ...],
+        fact(
+            "",
+            "for each aircraft the tracks, speeds, levels and climbs that keep this pair apart for the horizon while "
+            "the other goes on as it is; not an instruction",
+        ),
+    ] = ()
 
 
 def _say(subjects: Sequence[str], facts: PairFacts) -> str:
@@ -97,6 +127,7 @@ DECLARATION = Declaration(
         "_row_of",
         "_named",
         "_futures",
+        "_ways",
         "_present",
         "_last",
         "_figures",

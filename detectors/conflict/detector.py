@@ -13,6 +13,8 @@ of `los`, which is exact and not a prediction: separation minimum over distance.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -40,6 +42,7 @@ from watchkeeper.detectors.conflict.hindsight import Hindsight, rank
 from watchkeeper.detectors.conflict.probability import Motion, Needed, Outlook, futures, judge
 from watchkeeper.detectors.conflict.search import Minima, Pair, Scan, add_pairs, look_further
 from watchkeeper.detectors.conflict.tracks import Track, Tracks
+from watchkeeper.detectors.conflict.ways import Ways
 from watchkeeper.detectors.conflict.zones import Zones, minima_at
 from watchkeeper.detectors.declaration import Declaration
 from watchkeeper.detectors.fleet.fleet import Fleet
@@ -83,6 +86,7 @@ class Conflict:
         self._motion: NDArray[Any] = blank(Motion, fleet.capacity)
         self._row_of: I4 = np.zeros(fleet.capacity, np.int32)
         self._futures = futures()
+        self._ways = Ways()
         self._last = (blank(Pair, 0), 0, 0)
         # the figures of the last step, if that was before a restart
         self._figures: dict[str, float] | None = None
@@ -101,7 +105,7 @@ class Conflict:
         self._zones = Zones(c.zones)
         vertical_ft = c.vertical_ft - c.altitude_step_ft
         m = self._minima = Minima(c.horizon_s, c.separation_nm * NM_M, vertical_ft, MARGIN_M, MARGIN_FT)
-        self._needed = Needed(m.separation_m, m.vertical_ft)
+        self._needed = Needed(m.separation_m, m.separation_m, m.vertical_ft)
         self._outlook = Outlook(c.horizon_s, c.turn_hold_s, c.level_off, c.act_s)
         self._grades = Grades(c.warning_s, c.warning_probability, c.caution_s)
         self._entry = Entry(
@@ -137,23 +141,39 @@ class Conflict:
         one, other = (scan.state[self._row_of[slots]] for slots in (a, b))
         separation_nm = _larger(one["separation_m"], other["separation_m"], m.separation_m) / NM_M
         vertical_ft = _larger(one["vertical_ft"], other["vertical_ft"], m.vertical_ft) + c.altitude_step_ft
-        least = self._hindsight.least(a, b, vertical_ft, window.t)
+        least = self._hindsight.least(a, b, vertical_ft, self._followed.among(a, b), window.t)
         found = Found(window.t, a, b, epoch, told, least, separation_nm)
         evidence = []
         if c.enabled:
-            evidence.append(found.evidence("conflict", pairs["probability"][rows], c.probability, severity))
+            conflict = found.evidence("conflict", pairs["probability"][rows], c.probability, severity)
+            evidence.append(replace(conflict, further=lambda row: self._further(conflict, row)))
         if self._los_enabled:
-            closeness = np.minimum(separation_nm / np.maximum(told["sep_nm"], 1e-9), SCORE_MAX)
+            reach_nm = pairs["reach_m"][rows] / NM_M
+            closeness = np.minimum(reach_nm / np.maximum(told["sep_nm"], 1e-9), SCORE_MAX)
             score, warning = np.where(told["los"] > 0.0, closeness, 0.0), np.full(len(rows), _WARNING, np.uint8)
             evidence.append(
                 found.evidence("los", score, 1.0, warning, np.flatnonzero((told["los"] > 0.0) | found.was_lost))
             )
         return evidence
 
+    def _further(self, conflict: Evidence, row: int) -> dict[str, Any]:
+        """The ways out of a pair, from the states of this tick; where separation is lost, nothing keeps it."""
+        if conflict.b is None or conflict.numbers["los"][row] > 0.0:
+            return {}
+        slots = (int(conflict.a[row]), int(conflict.b[row]))
+        ids = (self._fleet.ids[slots[0]], self._fleet.ids[slots[1]])
+        i, j = (int(self._row_of[slot]) for slot in slots)
+        return {"ways": self._ways.of(i, j, ids, self._scan.state, self._minima)}
+
+    def kernels(self) -> list[Callable[[], object]]:
+        """The one that no step calls by itself."""
+        return [self._ways.compile]
+
     def _join(self, pairs: NDArray[Any], t: float) -> NDArray[Any]:
         """The pairs without those that are one aircraft under two addresses."""
         one = self._ghosts.among(pairs, self._scan.state, self._row_of, self._fleet.ids, t)
-        one = one[~self._followed.among(pairs["a"][one], pairs["b"][one])]
+        if len(one):
+            one = one[~self._followed.among(pairs["a"][one], pairs["b"][one])]
         self._joined = len(one)
         if not len(one):
             return pairs
@@ -164,7 +184,12 @@ class Conflict:
     def _follow(self, pairs: NDArray[Any], n: int, t: float) -> NDArray[Any]:
         """The pairs, with those that were in conflict a little while ago and are harmless now."""
         followed, scan = self._followed, self._scan
-        over = (pairs["probability"] >= self._config.probability) | pairs["lost"]
+        c = self._config
+        over = (pairs["probability"] >= c.probability) | pairs["lost"]
+        if len(followed.key):
+            # an alarm lasts until it is well below, and is to see all of it
+            lasts = pairs["probability"] >= c.probability * c.debounce.clear_ratio
+            over |= lasts & followed.among(pairs["a"], pairs["b"])
         if over.any() or len(followed.key):
             followed.note(pairs["a"][over], pairs["b"][over], t, len(scan.pairs))
         a, b = followed.missing(pairs["a"], pairs["b"])
@@ -370,8 +395,9 @@ def _take_part(
         if level_known:
             selected_ft = value[ADSB.sel_alt_ft, s] if value_t[ADSB.sel_alt_ft, s] >= oldest else math.nan
             _level_off(track, t, selected_ft, state, motion)
-        separation_m, vertical_ft = minima_at(track.lat_deg, track.lon_deg, state.alt_ft, zones)
+        separation_m, vertical_ft, tau_s = minima_at(track.lat_deg, track.lon_deg, state.alt_ft, zones)
         state.separation_m, state.vertical_ft = separation_m, vertical_ft - entry.altitude_step_ft
+        state.tau_s = tau_s
         motion.turn_rads = math.radians(track.turn_dps) if abs(track.turn_dps) >= STRAIGHT_DPS else 0.0
         motion.age_s = age_s
         present.slot[n] = s

@@ -25,30 +25,31 @@ class Followed:
 
     def note(self, a: I4, b: I4, t: float, most: int) -> None:
         """These pairs are in conflict at t. At most so many are followed: those that were in conflict last."""
-        key = np.concatenate((self.key[self.until_t >= t], keys(a, b)))
-        until_t = np.concatenate((self.until_t[self.until_t >= t], np.full(len(a), t + FOLLOW_S)))
-        order = np.lexsort((-until_t, key))
-        key, until_t = key[order], until_t[order]
-        first = np.append(True, np.diff(key) != 0)[: len(key)]
-        self.key, self.until_t = key[first], until_t[first]
+        if len(self.key) and self.until_t.min() < t:
+            kept = self.until_t >= t
+            self.key, self.until_t = self.key[kept], self.until_t[kept]
+        key = keys(a, b)
+        at, known = _places(self.key, key)
+        # a copy, because a snapshot has these
+        self.until_t = self.until_t.copy()
+        self.until_t[at[known]] = t + FOLLOW_S
+        if not known.all():
+            key = np.unique(key[~known])
+            at = np.searchsorted(self.key, key)
+            self.key, self.until_t = np.insert(self.key, at, key), np.insert(self.until_t, at, t + FOLLOW_S)
         if len(self.key) > most:
             last = np.sort(np.lexsort((self.key, -self.until_t))[:most])
             self.key, self.until_t = self.key[last], self.until_t[last]
 
     def among(self, a: I4, b: I4) -> Bool:
         """Which of these pairs are followed."""
-        if not len(self.key):
-            return np.zeros(len(a), np.bool_)
-        key = keys(a, b)
-        at = np.minimum(np.searchsorted(self.key, key), len(self.key) - 1)
-        same: Bool = self.key[at] == key
-        return same
+        return _places(self.key, keys(a, b))[1]
 
     def missing(self, a: I4, b: I4) -> tuple[I4, I4]:
         """The followed pairs that are not among these."""
         if not len(self.key):
             return np.empty(0, np.int32), np.empty(0, np.int32)
-        key = np.setdiff1d(self.key, keys(a, b), assume_unique=True)
+        key = self.key[~_places(np.sort(keys(a, b)), self.key)[1]]
         return (key >> _BITS).astype(np.int32), (key & (1 << _BITS) - 1).astype(np.int32)
 
     def forget(self, slots: I4) -> None:
@@ -64,6 +65,14 @@ class Followed:
     def restore(self, state: dict[str, Any]) -> None:
         """Take over a snapshot."""
         self.key, self.until_t = state["key"], state["until_t"]
+
+
+def _places(ascending: I8, wanted: I8) -> tuple[I8, Bool]:
+    """Where each of the wanted keys stands among those that ascend, and whether it is there at all."""
+    if not len(ascending):
+        return np.zeros(len(wanted), np.int64), np.zeros(len(wanted), np.bool_)
+    at = np.minimum(np.searchsorted(ascending, wanted), len(ascending) - 1)
+    return at, ascending[at] == wanted
 
 
 def keys(a: I4, b: I4) -> I8:

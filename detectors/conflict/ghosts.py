@@ -57,7 +57,7 @@ class Ghosts:
         return one_aircraft
 
     def _not_own(self, slots: I4, ids: Sequence[str]) -> Bool:
-        for slot in np.unique(slots[self._whose[slots] == _UNKNOWN]).tolist():
+        for slot in slots[self._whose[slots] == _UNKNOWN].tolist():
             self._whose[slot] = _NOT if ids[slot].startswith(NOT_OWN) else _OWN
         found: Bool = self._whose[slots] == _NOT
         return found

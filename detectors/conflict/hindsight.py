@@ -21,7 +21,7 @@ from watchkeeper.detectors.conflict.constants import FASTEST_MS, GAP_S, HOVER_MS
 from watchkeeper.detectors.fleet.fleet import Ring
 from watchkeeper.detectors.kernels.approach import ON_LIMIT_FT
 from watchkeeper.detectors.kernels.records import blank
-from watchkeeper.streams.batch import F8, I4, I8
+from watchkeeper.streams.batch import F8, I4, I8, Bool
 from watchkeeper.streams.geo import KT_MS, NM_M, ecef
 from watchkeeper.streams.kernels import njit
 from watchkeeper.streams.messages import ADSB
@@ -65,10 +65,13 @@ class Hindsight:
         self._reports = Reports(ring.t, ring.data, ring.count)
         self._work = blank(Fix, (2, ring.depth))
 
-    def least(self, a: I4, b: I4, vertical_ft: F8, t: float) -> NDArray[Any]:
-        """For each pair of slots the closest that they were in the LOOK_BACK_S before t, as `Least` records."""
+    def least(self, a: I4, b: I4, vertical_ft: F8, wanted: Bool, t: float) -> NDArray[Any]:
+        """For each pair of slots the closest that they were in the LOOK_BACK_S before t, as `Least` records.
+
+        Blank where it is not wanted: most pairs that are named have no alarm that could ask for it.
+        """
         found = blank(Least, len(a))
-        _all(a, b, vertical_ft, t, self._reports, self._work, found)
+        _all(a, b, vertical_ft, wanted, t, self._reports, self._work, found)
         return found
 
     def farthest(self, a: I4, b: I4, t: float) -> tuple[F8, F8]:
@@ -82,8 +85,12 @@ class Hindsight:
 
 
 @njit(cache=True)
-def _all(a: I4, b: I4, vertical_ft: F8, t: float, reports: Reports, work: NDArray[Any], found: NDArray[Any]) -> None:
+def _all(
+    a: I4, b: I4, vertical_ft: F8, wanted: Bool, t: float, reports: Reports, work: NDArray[Any], found: NDArray[Any]
+) -> None:
     for k in range(a.size):
+        if not wanted[k]:
+            continue
         n_a = _unroll(a[k], t - LOOK_BACK_S, reports, work[0])
         n_b = _unroll(b[k], t - LOOK_BACK_S, reports, work[1])
         _along(work[0], n_a, work[1], n_b, vertical_ft[k], found[k])

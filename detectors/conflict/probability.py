@@ -89,23 +89,33 @@ class End:
 
 
 class Futures(NamedTuple):
-    """Room for the futures of two aircraft: their ways and ends, and the worst moment of each combination."""
+    """Room for the futures of two aircraft: their ways and ends, and the worst moment of each combination.
+
+    `before_m`: how far apart they were one step ago.
+    """
 
     turn: NDArray[Any]
     level: NDArray[Any]
     vertical: F8
     worst: F8
+    before_m: F8
 
 
 def futures() -> Futures:
     """Room for one pair."""
-    return Futures(blank(Way, (2, WAYS)), blank(End, (2, ENDS)), np.empty(ENDS * ENDS), np.empty((WAYS**2, ENDS**2)))
+    ways, ends = WAYS * WAYS, ENDS * ENDS
+    return Futures(
+        blank(Way, (2, WAYS)), blank(End, (2, ENDS)), np.empty(ends), np.empty((ways, ends)), np.empty(ways)
+    )  # fmt: skip
 
 
 class Needed(NamedTuple):
     """The minima that hold for a pair."""
 
     separation_m: float
+    """Too close until the closest approach, and"""
+    apart_m: float
+    """after it: the same, unless a tau makes the first larger (kernels/approach.py)."""
     vertical_ft: float
 
 
@@ -189,7 +199,7 @@ def chance(
 
     States as in kernels/approach.py, `futures` is room to work in. Symmetric in a and b.
     """
-    separation_m, vertical_ft = needed.separation_m, needed.vertical_ft
+    vertical_ft = needed.vertical_ft
     half = 0.5 * outlook.horizon_s
     ax, ay, az, avx, avy, avz = travel(a.x_m, a.y_m, a.z_m, a.vx_ms, a.vy_ms, a.vz_ms, -half)
     bx, by, bz, bvx, bvy, bvz = travel(b.x_m, b.y_m, b.z_m, b.vx_ms, b.vy_ms, b.vz_ms, -half)
@@ -214,6 +224,7 @@ def chance(
     turn_a, turn_b = TURN_M * abs(math.degrees(motion_a.turn_rads)), TURN_M * abs(math.degrees(motion_b.turn_rads))
     worst, most, most_t = futures.worst, 0.0, math.nan
     worst[: ways_a * ways_b, : ends_a * ends_b] = 0.0
+    futures.before_m[:] = math.inf
     for k in range(int(outlook.horizon_s / STEP_S) + 1):
         t = k * STEP_S
         ta, tb = t + motion_a.age_s, t + motion_b.age_s
@@ -238,6 +249,8 @@ def chance(
             db_e, db_n = _moved(vb_e, vb_n, way_b.rads, outlook.turn_hold_s, t)
             x, y = x0 + da_e - db_e, y0 + da_n - db_n
             distance_m = math.sqrt(x * x + y * y)
+            separation_m = needed.separation_m if distance_m <= futures.before_m[h] else needed.apart_m
+            futures.before_m[h] = distance_m
             if distance_m > separation_m + FAR_STD * std_m:
                 continue
             level_p = acted * _below((separation_m - ON_LIMIT_M - distance_m) / std_m)
@@ -272,10 +285,8 @@ def judge(
         pair = pairs[k]
         i, j = row_of[pair.a], row_of[pair.b]
         a, b = state[i], state[j]
-        needed = Needed(
-            larger(a.separation_m, b.separation_m, general.separation_m),
-            larger(a.vertical_ft, b.vertical_ft, general.vertical_ft),
-        )
+        apart_m = larger(a.separation_m, b.separation_m, general.apart_m)
+        needed = Needed(pair.reach_m, apart_m, larger(a.vertical_ft, b.vertical_ft, general.vertical_ft))
         pair.probability, pair.when_s = chance(a, b, motion[i], motion[j], needed, outlook, work)
 
 

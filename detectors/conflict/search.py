@@ -27,8 +27,9 @@ from watchkeeper.detectors.kernels.approach import (
     TERMS,
     State,
     altitude_gap,
-    approach,
     later,
+    passing,
+    reach,
     scratch,
     vertical_window,
 )
@@ -74,6 +75,8 @@ class Pair:
     """At closest approach."""
     lost: bool
     """Separation is lost now."""
+    reach_m: float
+    """The horizontal distance that counts: the minimum, or what a tau makes of it (kernels/approach.py)."""
     probability: float
     when_s: float
     """Of a loss, and when; see probability.py."""
@@ -155,8 +158,10 @@ def add_pairs(
         one, other = state[i], state[j]
         separation_m = larger(one.separation_m, other.separation_m, minima.separation_m)
         vertical_ft = larger(one.vertical_ft, other.vertical_ft, minima.vertical_ft)
-        way = approach(one, other, minima.horizon_s, separation_m, vertical_ft, gap)
+        reach_m = reach(one, other, minima.horizon_s, separation_m, max(one.tau_s, other.tau_s))
+        way = passing(one, other, minima.horizon_s, separation_m, vertical_ft, reach_m, gap)
         pair = pairs[count]
+        pair.reach_m = reach_m
         pair.a, pair.b = a[k], b[k]
         pair.tcpa_s, pair.dcpa_m, pair.now_m = way.tcpa_s, way.dcpa_m, way.now_m
         pair.t_in_s, pair.t_out_s = way.t_in_s, way.t_out_s
@@ -288,16 +293,18 @@ def _meet(a: State, b: State, minima: Minima, work: Work) -> bool:
     xx, xu, uu = x * x + y * y + z * z, x * u + y * v + z * w, u * u + v * v + w * w
     a_v2 = a.vx_ms * a.vx_ms + a.vy_ms * a.vy_ms + a.vz_ms * a.vz_ms
     b_v2 = b.vx_ms * b.vx_ms + b.vy_ms * b.vy_ms + b.vz_ms * b.vz_ms
-    limit_m = separation_m + _slack_m(minima) + bend * (a_v2 + b_v2)
+    reach_m = reach(a, b, horizon_s, separation_m, max(a.tau_s, b.tau_s))
+    limit_m = reach_m + _slack_m(minima) + bend * (a_v2 + b_v2)
     t = min(max(-xu / uu if uu > 0.0 else 0.0, w0 - half), w1 - half)
     if xx + t * (2.0 * xu + t * uu) >= limit_m * limit_m:
         return False
-    way = approach(a, b, horizon_s, separation_m, vertical_ft, work.gap)
+    way = passing(a, b, horizon_s, separation_m, vertical_ft, reach_m, work.gap)
     if math.isnan(way.t_in_s) and (margin_m == 0.0 or way.dcpa_m >= separation_m + margin_m):
         return False
     pair = work.pair[0]
     pair.tcpa_s, pair.dcpa_m, pair.now_m = way.tcpa_s, way.dcpa_m, way.now_m
     pair.t_in_s, pair.t_out_s = way.t_in_s, way.t_out_s
     pair.vsep_ft = abs(altitude_gap(a, b, way.tcpa_s))
-    pair.lost = way.t_in_s == 0.0 and way.now_m < separation_m - ON_LIMIT_M
+    pair.lost = way.t_in_s == 0.0 and way.now_m < reach_m - ON_LIMIT_M
+    pair.reach_m = reach_m
     return True

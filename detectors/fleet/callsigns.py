@@ -29,10 +29,8 @@ class Callsigns:
 
         `moved`: the columns' times are not the batch's any more, so a vehicle's first sample has to do.
         """
-        now = self.now
-        if batch.callsigns.items() <= now.items():
-            return  # as a rule nobody has a new one
-        news = {name: sign for name, sign in batch.callsigns.items() if now.get(name) != sign and name in vehicles}
+        # in their own order, because that of a set differs from process to process
+        news = {name: sign for name, sign in sorted(batch.callsigns.items() - self.now.items()) if name in vehicles}
         if not news or not len(cols):
             return
         vids = {name: vid for vid, name in enumerate(batch.ids)}

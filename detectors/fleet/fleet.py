@@ -55,7 +55,8 @@ class Ring:
         self.kind = kind
         self.depth = depth
         self.t: F8 = np.zeros((capacity, depth))
-        self.data: F8 = np.zeros((len(FIELDS[kind]), capacity, depth))
+        # the fields of a sample lie next to each other, because they are written together
+        self.data: F8 = np.zeros((capacity, depth, len(FIELDS[kind]))).transpose(2, 0, 1)
         self.count: I8 = np.zeros(capacity, np.int64)
 
     def history(self, slot: int) -> tuple[F8, F8]:
@@ -222,8 +223,10 @@ class Fleet:
         """Take in one window of one kind."""
         kind = samples.kind
         ring = self.ring.get(kind)
+        # a signal's newest value is known by its name only, to its detector
+        data = samples.data[:0] if kind is Kind.SIGNAL else samples.data
         _remember(
-            samples.slot, samples.t, samples.data,
+            samples.slot, samples.t, data,
             self.last_t[kind], self.count[kind], self.value[kind], self.value_t[kind],
         )  # fmt: skip
         if ring is not None:
@@ -317,7 +320,9 @@ class Fleet:
         self.away = (state["away"][0], state["away"][1])
         self.expected_t[:h] = state["expected_t"]
         for kind in Kind:
-            saved = state["kinds"][kind.word]
+            # a snapshot of a version that did not know this stream has none of it
+            if (saved := state["kinds"].get(kind.word)) is None:
+                continue
             rows = saved["rows"]
             self.last_t[kind, rows] = saved["last_t"]
             self.count[kind, rows] = saved["count"]

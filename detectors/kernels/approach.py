@@ -60,6 +60,8 @@ class State:
     separation_m: float = math.nan
     """The minima that hold where the aircraft is; NaN: those of the scan."""
     vertical_ft: float = math.nan
+    tau_s: float = 0.0
+    """Modified tau that must remain while closing in; 0: distance alone counts."""
 
 
 class Approach(NamedTuple):
@@ -300,6 +302,46 @@ def approach(a: State, b: State, horizon_s: float, separation_m: float, vertical
         left = last_m >= limit_m
         t_out = centre + (_crossing(gap, g, limit_m, t1, t) if left else t1)
     return Approach(tcpa_s, dcpa_m, t_in, t_out, now_m)
+
+
+@njit(cache=True)
+def reach(a: State, b: State, horizon_s: float, separation_m: float, tau_s: float) -> float:
+    """The horizontal distance from which on two aircraft are too close, as they fly now.
+
+    Without a tau it is the minimum D. With one, aircraft that close in and would pass within D are too close from where
+    the modified tau, (r^2 - D^2) / -(r . v), has fallen to it: well clear of RTCA DO-365B, with D for DMOD and HMD.
+    Along a straight line with the miss distance h and the way s to it, that is s^2 - tau V s + h^2 - D^2 = 0.
+    """
+    if not tau_s > 0.0:
+        return separation_m
+    x, y, z = a.x_m - b.x_m, a.y_m - b.y_m, a.z_m - b.z_m
+    u, v, w = a.vx_ms - b.vx_ms, a.vy_ms - b.vy_ms, a.vz_ms - b.vz_ms
+    xu, uu = x * u + y * v + z * w, u * u + v * v + w * w
+    # positions are those of the middle of the horizon
+    if uu <= STILL_MS * STILL_MS or xu - 0.5 * horizon_s * uu >= 0.0:
+        return separation_m
+    miss2_m2 = max(0.0, x * x + y * y + z * z - xu * xu / uu)
+    limit2_m2 = separation_m * separation_m
+    if miss2_m2 >= limit2_m2:
+        return separation_m
+    way_m = tau_s * math.sqrt(uu)
+    way_m = 0.5 * (way_m + math.sqrt(way_m * way_m + 4.0 * (limit2_m2 - miss2_m2)))
+    return math.sqrt(miss2_m2 + way_m * way_m)
+
+
+@njit(cache=True)
+def passing(
+    a: State, b: State, horizon_s: float, separation_m: float, vertical_ft: float, reach_m: float, gap: F8
+) -> Approach:
+    """`approach` with `reach`: until the closest approach they are too close within reach_m, after it within D."""
+    way = approach(a, b, horizon_s, reach_m, vertical_ft, gap)
+    if reach_m <= separation_m or math.isnan(way.t_in_s):
+        return way
+    near = approach(a, b, horizon_s, separation_m, vertical_ft, gap)
+    if way.t_in_s >= way.tcpa_s:
+        return near
+    t_out_s = min(way.t_out_s, way.tcpa_s) if math.isnan(near.t_out_s) else near.t_out_s
+    return Approach(way.tcpa_s, way.dcpa_m, way.t_in_s, t_out_s, way.now_m)
 
 
 @njit(cache=True)

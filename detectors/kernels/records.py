@@ -43,7 +43,9 @@ def layout(record: type) -> np.dtype[Any]:
             if base in _SCALARS:
                 fields.append((name, detail, ()))
             else:
-                (scalar,) = get_args(get_args(base)[1])
+                # NDArray is short for ndarray[shape, dtype[scalar]]; from NumPy 2.5 on it is an alias with a scalar
+                inner = get_args(base)[-1]
+                scalar = get_args(inner)[0] if get_origin(inner) is np.dtype else inner
                 fields.append((name, scalar, detail))
         else:
             fields.append((name, _SCALARS[hint], ()))

@@ -139,6 +139,8 @@ def alarms(
     config = config or load(None)
     if not config.detectors.conflict.enabled:
         raise EvaluationError("detectors.conflict.enabled is false: there are no alarms to evaluate")
+    if timed := [zone.name for zone in config.detectors.conflict.zones if zone.volume.tau_s > 0.0]:
+        raise EvaluationError(f"the truth knows distances only, no tau; without the zone {timed[0]!r} it can be told")
     sources = sources_of(data)
     batches = shown(read_logs(sources), sources, "evaluating", hidden=quiet)
     if shift is not None:

@@ -105,7 +105,7 @@ def minima(sky: Sky, separation_nm: float, vertical_ft: float, zones: Sequence[Z
             chord_m = np.linalg.norm(sky.xyz_m - np.array(ecef(zone.lat, zone.lon)), axis=1)
             # the rim is off by a third of a per cent of the difference between chord and arc: 1 cm at 60 NM
             inside &= 2.0 * _RADIUS_M * np.arcsin(np.minimum(0.5 * chord_m / _RADIUS_M, 1.0)) <= zone.radius_nm * NM_M
-        own_m[inside], own_ft[inside] = zone.separation_nm * NM_M, zone.vertical_ft
+        own_m[inside], own_ft[inside] = zone.volume.separation_nm * NM_M, zone.volume.vertical_ft
     return own_m, own_ft
 
 

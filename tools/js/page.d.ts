@@ -85,6 +85,22 @@ interface Evidence {
   lat?: number | null;
   lon?: number | null;
   radius_km?: number | null;
+  /** Ways out of a conflict, for each of the two aircraft. */
+  ways?: Way[];
+}
+
+/** What an aircraft does now, and the ranges that keep the minima, of tracks clockwise; null: not known. */
+interface Band {
+  now: number | null;
+  free: [from: number, to: number][] | null;
+}
+
+interface Way {
+  id: string;
+  trk_deg: Band;
+  gs_kt: Band;
+  alt_ft: Band;
+  vs_fpm: Band;
 }
 
 /** What a diagnosis rests on: an alarm, the answer of a tool, or what differs from the declared topology. */

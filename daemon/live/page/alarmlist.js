@@ -243,6 +243,7 @@ export class AlarmList {
     if (item.of === of) return;
     item.of = of;
     item.about.querySelector('.acts > :last-child')?.replaceWith(shelf(told, this.app));
-    item.told.replaceChildren(...about(told, hidden, (t) => this.app.timeline.show(t, { push: true })));
+    const go = (/** @type {number} */ t) => this.app.timeline.show(t, { push: true });
+    item.told.replaceChildren(...about(told, hidden, go, (id) => this.app.nameOf(id)));
   }
 }

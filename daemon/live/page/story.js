@@ -3,6 +3,7 @@
 import { el, facts } from './dom.js';
 import { kindOf } from './kinds.js';
 import { clock, label, short, span } from './units.js';
+import { waysOut } from './ways.js';
 
 const MOST = 24;
 
@@ -17,14 +18,16 @@ export function summary({ evidence, diagnosis, ended, t, t_onset, t_raised }, st
 }
 
 /**
- * Life, diagnosis and evidence. `later`: the evidence of the moment that is shown is not known; `go(t)` shows a moment.
- * @type {(alarm: Alarm, later: boolean, go: (t: number) => void) => HTMLElement[]}
+ * Life, diagnosis, ways out and evidence. `later`: the evidence of the moment that is shown is not known; `go(t)` shows a
+ * moment; `nameOf(id)` is a vehicle for a person.
+ * @type {(alarm: Alarm, later: boolean, go: (t: number) => void, nameOf: (id: string) => string) => HTMLElement[]}
  */
-export function about({ event, ack }, later, go) {
+export function about({ event, ack }, later, go, nameOf) {
   /** @type {HTMLElement[]} */
   const parts = [steps(event, ack, go)];
   if (later) return [...parts, el('p.tag', {}, 'The evidence of this moment is not kept: the daemon has no history.')];
   if (event.diagnosis) parts.push(diagnosisCard(event.diagnosis));
+  parts.push(...waysOut(event, nameOf));
   return [...parts, el('h3.of', {}, 'Evidence', el('span', {}, `at ${clock(event.t)}`)), ...evidenceOf(event)];
 }
 

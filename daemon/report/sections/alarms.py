@@ -10,6 +10,7 @@ from watchkeeper.daemon.report.figures import Shown, causes, figures
 from watchkeeper.daemon.report.gather.lives import Group, Life
 from watchkeeper.daemon.report.markup import Html, el, shape, table
 from watchkeeper.daemon.report.result import Result
+from watchkeeper.daemon.report.sections.ways import ways_out
 from watchkeeper.daemon.report.words import count, exact, lasted
 from watchkeeper.detectors.coverage.declaration import spoken
 from watchkeeper.detectors.incidents.declaration import INCIDENT
@@ -77,6 +78,7 @@ def _card(result: Result, life: Life, diagnosis: Html | None = None, inside: Htm
         diagnosis,
         None if event.kind == INCIDENT else _worst(worst, event.kind, event.threshold),
         _evidence(event.kind, worst, event.threshold),
+        ways_out(result, life),
         inside,
     ]
     return el("article.alarm", parts, id=f"alarm-{event.id}", data_severity=life.severity, data_id=event.id)

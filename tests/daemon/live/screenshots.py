@@ -1,6 +1,6 @@
 """Makes the pictures of the live page in docs/images, from simulated traffic:
 
-    PYTHONPATH=tests .venv/bin/python tests/daemon/live/screenshots.py
+    PYTHONPATH=tests .venv/bin/python -P tests/daemon/live/screenshots.py
 
 Busy airspace that nobody controls, and drones behind three gateways of which one becomes slow, are simulated, recorded
 and replayed with an audience. Takes about a minute; needs chromium.

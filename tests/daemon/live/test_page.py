@@ -74,6 +74,26 @@ def test_a_conflict_appears_within_a_second_is_acknowledged_and_clears(
         each.see("document.getElementById('f-caution').textContent", lambda found: found == "0")
 
 
+def test_ways_out_of_a_conflict_are_drawn_as_the_alarm_says_them(screen: Any, listener: Any, wait_for: Any) -> None:
+    page = screen()
+    listener.aircraft(1000, 1012)
+    (alarm,) = wait_for(lambda: [a for a in listener.alarms("raised") if a["kind"] == "conflict"])
+    page.see(f"Boolean(document.querySelector('.alarm[data-id=\"{alarm['id']}\"]'))")
+    page.row("conflict").locator(".open").click()
+    page.see("document.querySelectorAll('.alarm.chosen .way').length === 2")
+    event = page.page.evaluate("watchkeeper.rows().find((row) => row.alarm.id === watchkeeper.chosen).alarm.event")
+    assert [way["id"] for way in event["evidence"]["ways"]] == event["subjects"] == ["east", "west"]
+    for k, way in enumerate(event["evidence"]["ways"]):
+        card = page.page.locator(".alarm.chosen .way").nth(k)
+        assert card.locator("h4").inner_text() == way["id"]
+        ((first, last),) = way["trk_deg"]["free"]
+        assert card.locator(".rose").get_attribute("aria-label") == f"track {first:03.0f}° to {last:03.0f}°"
+        assert card.locator(".rose .free").count() == 1
+        for rail, band in zip(card.locator(".rail").all(), ("gs_kt", "alt_ft", "vs_fpm"), strict=True):
+            assert rail.locator("i").count() == len(way[band]["free"])
+    assert "No instruction" in page.row("conflict").inner_text()
+
+
 def test_pausing_shows_the_past_and_the_alarms_of_that_time(screen: Any, listener: Any, wait_for: Any) -> None:
     page = screen()
     # the tick of a second ends with the first sample after it

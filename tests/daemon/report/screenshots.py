@@ -1,6 +1,6 @@
 """Makes the pictures of reports in docs/images, from recordings (docs/report.md names them):
 
-    PYTHONPATH=tests .venv/bin/python tests/daemon/report/screenshots.py
+    PYTHONPATH=tests .venv/bin/python -P tests/daemon/report/screenshots.py
 
 The drone is a real flight into which a spoofing of 60 s is put, the evening of ADS-B is as it was. Needs chromium.
 """

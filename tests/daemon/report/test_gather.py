@@ -15,6 +15,7 @@ from watchkeeper.daemon.report.gather.rows import Rows
 from watchkeeper.daemon.report.gather.streams import Streams
 from watchkeeper.daemon.report.make import Recorder
 from watchkeeper.daemon.report.result import Result
+from watchkeeper.daemon.report.sections.ways import ways_out
 from watchkeeper.detectors.alarms.events import encode_event
 from watchkeeper.detectors.engine.replay import Replay
 from watchkeeper.detectors.fleet.fleet import Fleet
@@ -118,6 +119,21 @@ def test_a_slot_that_is_given_to_another_vehicle_is_another_row(names: tuple[str
     third = np.array([fleet.slot_for("third")], np.int32)
     assert rows.of(fleet, third).tolist() == [-1]
     assert rows.without == 1
+
+
+def test_ways_out_of_a_conflict_are_on_its_card(tmp_path: Path) -> None:
+    with LogWriter(tmp_path / "head-on.wklog") as writer:
+        for batch in simulate("head-on", seconds=60, seed=1, vehicles=2).batches():
+            writer.write(batch)
+    result, _ = gathered(tmp_path / "head-on.wklog")
+    (life,) = [life for life in result.lives if life.first.kind == "conflict"]
+    page = str(ways_out(result, life))
+    for way in life.first.evidence["ways"]:
+        for low, high in way["trk_deg"]["free"]:
+            assert f"clear {low:03.0f}° to {high:03.0f}°" in page
+        assert f"now {way['gs_kt']['now']:.0f} kt" in page
+    assert "No instruction" in page
+    assert all(ways_out(result, life) is None for life in result.lives if life.first.kind == "los")
 
 
 def test_the_least_separation_of_a_conflict_is_told(demo: Path) -> None:

@@ -82,7 +82,7 @@ def test_the_numbers_on_the_page_are_those_of_the_alarm_file(pages: dict[str, Pa
     compared = 0
     for identity, life in lives.items():
         rows = page.eval_on_selector_all(
-            f"#alarm-{identity} > details tbody tr",
+            f"#alarm-{identity} > details.evidence tbody tr",
             "rows => rows.map((r) => [...r.children].map((c) => c.textContent))",
         )
         numbers = {name: value for name, value, *_ in rows}

@@ -48,7 +48,9 @@ def track(draw: st.DrawFn) -> tuple[F8, F8, F8, F8]:
 @given(track(), track())
 @settings(max_examples=60, deadline=None)
 def test_the_closest_moment_is_that_of_a_walk_in_small_steps(a: tuple[F8, ...], b: tuple[F8, ...]) -> None:
-    least = told([a, b]).least(np.array([0], np.int32), np.array([1], np.int32), np.array([VERTICAL_FT]), NOW)[0]
+    least = told([a, b]).least(
+        np.array([0], np.int32), np.array([1], np.int32), np.array([VERTICAL_FT]), np.array([True]), NOW
+    )[0]
     recent = [tuple(column[x[0] >= NOW - LOOK_BACK_S] for column in x) for x in (a, b)]
     at = np.unique(np.concatenate([np.arange(NOW - LOOK_BACK_S, NOW, 0.01), *(x[0] for x in recent)]))
     xyz = [between(t, np.ascontiguousarray(ecef_many(lat, lon).T), at) for t, lat, lon, _ in recent]
@@ -78,7 +80,9 @@ def test_a_held_position_and_a_jump_are_no_measurements() -> None:
     still = np.full(5, 50.02), np.full(5, 8.01), np.full(5, 30_000.0)
     hovering = (t, still[0] + np.arange(5) * 1e-9, still[1], still[2])
     moving = (t, lat, np.full(5, 8.0), np.full(5, 30_000.0))
-    least = told([moving, hovering]).least(np.array([0], np.int32), np.array([1], np.int32), np.array([1000.0]), NOW)[0]
+    least = told([moving, hovering]).least(
+        np.array([0], np.int32), np.array([1], np.int32), np.array([1000.0]), np.array([True]), NOW
+    )[0]
     # it passes 50.02 N at 90 s, halfway between the reports of 80 and 100 s
     assert abs(least["t"] - 90.0) < 0.01
     assert abs(least["sep_m"] - 717.0) < 1.0

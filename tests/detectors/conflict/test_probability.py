@@ -17,7 +17,7 @@ from watchkeeper.streams.geo import KT_MS, NM_M
 
 WGS84 = Geodesic.WGS84
 HORIZON_S, VERTICAL_FT = 120.0, 1000.0
-NEEDED = Needed(5.0 * NM_M, VERTICAL_FT)
+NEEDED = Needed(5.0 * NM_M, 5.0 * NM_M, VERTICAL_FT)
 
 
 def aircraft(

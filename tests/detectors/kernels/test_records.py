@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from types import GenericAlias
 from typing import Annotated
 
 import numpy as np
@@ -70,3 +71,12 @@ def test_a_field_that_plain_python_could_not_reach_is_refused():
 
 def test_the_layout_is_that_of_the_annotations():
     assert layout(Track) == np.dtype([("t", "f8"), ("agree", "i8"), ("trusted", "?"), ("place", "f8", 3)], align=True)
+
+
+@pytest.mark.parametrize(
+    "array", [np.ndarray[tuple[int, ...], np.dtype[np.float32]], GenericAlias(list, (np.float32,))]
+)
+def test_an_array_has_the_same_layout_however_numpy_spells_its_type(array):
+    """`NDArray[X]` is `ndarray[shape, dtype[X]]`, and from NumPy 2.5 on an alias whose one argument is X."""
+    record = type("Record", (), {"__annotations__": {"place": Annotated[array, (3,)]}})
+    assert layout(record) == np.dtype([("place", np.float32, (3,))], align=True)
