@@ -12,6 +12,7 @@ from msgspec import defstruct
 from watchkeeper.config.detectors.gps_imu import GpsImu
 from watchkeeper.detectors.declaration import AlarmKind, Declaration, Facts, Gauge, PerVehicle, fact, simulated
 from watchkeeper.detectors.gps_imu.constants import VERTICAL_POSITION
+from watchkeeper.detectors.gps_imu.naming.pattern import NAMES
 from watchkeeper.detectors.gps_imu.state import CHANNELS
 from watchkeeper.detectors.words import WHEN, listed, size
 from watchkeeper.streams.messages import Kind
@@ -158,6 +159,19 @@ CAUSES: dict[str, str] = {channel: _MEANING[channel][0] for channel in CHANNELS}
 DISPLACED = ("displaced_north_m", "displaced_east_m", "displaced_down_m")
 SINCE = "displaced_since_t"
 
+# What it is, by the pattern of the channels since it began.
+_LIKELY: dict[str, str] = {
+    "spoofing": "somebody makes the receiver say another position or velocity",
+    "jamming": "the receiver is jammed",
+    "receiver_fault": "the receiver scatters by itself",
+    "frozen_receiver": "the receiver repeats itself",
+    "clock": "the receiver's clock is off",
+    "imu_bias": "a bias of accelerometers or gyros",
+    "imu_scale": "a wrong scale of accelerometers or gyros",
+    "imu_stuck": "accelerometers or gyros are stuck",
+    "imu_saturation": "accelerometers or gyros are at the end of their range",
+}
+
 _OFF: dict[str, tuple[str, str]] = {
     "position_off_m": ("m", "horizontal distance of the fix from where the IMU puts the vehicle"),
     "altitude_off_m": ("m", "the same vertically"),
@@ -181,7 +195,11 @@ ResidualFacts: type[Facts] = defstruct(  # type: ignore[assignment]
         (name, Annotated[float | None, fact("m", "how far the position moved away; null when it is established")], None)
         for name in DISPLACED
     ]
-    + [(SINCE, Annotated[float | None, fact("s", "event time since when it is not re-established")], None)],
+    + [(SINCE, Annotated[float | None, fact("s", "event time since when it is not re-established")], None)]
+    + [
+        (f"{name}_p", Annotated[float | None, fact("of 1", f"how likely it is that {_LIKELY[name]}")], None)
+        for name in NAMES
+    ],
     bases=(Facts,),
     frozen=True,
     kw_only=True,
@@ -237,10 +255,12 @@ DECLARATION = Declaration(
     subjects="vehicle",
     alone=True,
     per_vehicle=PerVehicle(
-        axes=dict.fromkeys(("table", "doubts", "sole.receivers", "sole.axes", "judged_t", "seen_t", "key"), 0),
+        axes=dict.fromkeys(
+            ("table", "doubts", "sole.receivers", "sole.axes", "patterns", "judged_t", "seen_t", "key"), 0
+        ),
         buckets=("models",),
     ),
-    state_version=5,
+    state_version=6,
     kinds=(
         AlarmKind(
             name="gps_imu",
@@ -261,5 +281,5 @@ DECLARATION = Declaration(
         Gauge(name="model_epochs", help="Epochs that the fleet's model has learned from", counter=True),
     ),
     scenario=simulated("demo", 80),
-    scratch=("_work", "_space"),
+    scratch=("_work", "_space", "_coefficients"),
 )

@@ -3,7 +3,8 @@
 For each vehicle an error-state Kalman filter follows the raw IMU and meets each raw GPS fix (fix.py). One row
 of evidence per fix: the score is about the largest of several named channels, calibrated by what this vehicle shows
 while healthy (scale.py). On top, a model of the residuals of a bucket of vehicles (model/, streams/split.py)
-gives its opinion of a few fixes per tick, as a number and a cause in the evidence.
+gives its opinion of a few fixes per tick, as a number and a cause in the evidence. What a contradiction has looked like
+since it began says what it probably is (naming/): a probability for each kind of fault.
 
 Each stream is also judged by itself (alone/): fixes that the filter cannot judge, because there is no IMU or no
 attitude yet, have the score of their receiver alone; an IMU without a GPS is judged once a second.
@@ -35,6 +36,8 @@ from watchkeeper.detectors.gps_imu.displacement import forget_displacement
 from watchkeeper.detectors.gps_imu.doubts import Doubt, Space, look
 from watchkeeper.detectors.gps_imu.kernel import OFF, Judged, Rows, blank_judged, run
 from watchkeeper.detectors.gps_imu.model.fleet import ResidualModel
+from watchkeeper.detectors.gps_imu.naming.coefficients import COEFFICIENTS
+from watchkeeper.detectors.gps_imu.naming.pattern import NAMES, Pattern, follow
 from watchkeeper.detectors.gps_imu.state import CHANNELS, SCALED, Settings, Vehicle, Work
 from watchkeeper.detectors.kernels.records import blank
 from watchkeeper.streams.batch import F8, I4, I8, U1, Bool
@@ -44,6 +47,7 @@ from watchkeeper.streams.split import bucket_of
 MODEL, RECOVERING, AWAY = range(len(CHANNELS), len(CHANNELS) + 3)
 CAUSES = (*CHANNELS, "model", "recovering", "not_reestablished")
 NUMBERS = tuple(f"{channel}_sigma" for channel in CHANNELS)
+LIKELY = tuple(f"{name}_p" for name in NAMES)
 
 
 class GpsImu:
@@ -60,6 +64,8 @@ class GpsImu:
         self._space = Space(np.zeros((3, 3)), np.zeros((4, 4)), np.zeros((4, 4)), np.zeros(4))
         self._judged_t: F8 = np.full(fleet.capacity, -np.inf)
         self._sole = Sole(fleet.capacity)
+        self._patterns: NDArray[Any] = blank(Pattern, fleet.capacity)
+        self._coefficients = np.array(COEFFICIENTS)
         # for the model's choice of epochs: when it last saw a vehicle, and a number that depends on the name alone
         self._seen_t: F8 = np.full(fleet.capacity, -np.inf)
         self._key: I8 = np.zeros(fleet.capacity, np.int64)
@@ -96,6 +102,7 @@ class GpsImu:
             lambda: run(self._table, self._work, self._settings, imu, gps, blank_judged(0)),
             lambda: look(self._doubts, self._settings, self._space, imu, gps),
             lambda: self._sole.watch(self._work, self._settings, imu, gps),
+            lambda: self._name(np.empty(0, np.int32), np.empty(0), np.empty(0), np.empty((0, len(CHANNELS)))),
             lambda: ResidualModel(CHANNELS[:SCALED]).judge(np.empty((0, SCALED)), np.zeros(0, bool)),
         ]
 
@@ -150,6 +157,7 @@ class GpsImu:
         away[SINCE] = np.where(displaced, judged.away_t, np.nan)
         off = dict(zip(OFF, judged.off.T, strict=True))
         ratio = score / cfg.threshold
+        likely, news = self._name(slot, t, score, sigma)
         return Evidence(
             "gps_imu",
             slot,
@@ -158,11 +166,19 @@ class GpsImu:
             score=score,
             threshold=full(len(t), cfg.threshold),
             severity=((ratio >= cfg.caution_ratio).astype(np.uint8) + (ratio >= cfg.warning_ratio)).astype(np.uint8),
-            numbers=dict(zip(NUMBERS, sigma.T, strict=True)) | {"model_sigma": unusual} | off | away,
+            numbers=dict(zip(NUMBERS, sigma.T, strict=True)) | {"model_sigma": unusual} | off | away | likely,
             causes=CAUSES,
             cause_bits=bits,
             taken_as_normal=judged.taken,
+            news=news,
         )
+
+    def _name(self, slot: I4, t: F8, score: F8, sigma: F8) -> tuple[dict[str, F8], Bool]:
+        """How likely each kind of fault is by what the vehicle has shown, and which rows have another name to tell."""
+        threshold = self._config.threshold
+        found, news = np.empty((len(t), len(NAMES))), np.zeros(len(t), bool)
+        follow(self._patterns, slot, t, score >= threshold, sigma / threshold, self._coefficients, found, news)
+        return dict(zip(LIKELY, found.T, strict=True)), news
 
     def _ask_models(self, slot: I4, t: F8, score: F8, sigma: F8, unusual: F8) -> None:
         """Let the model of each bucket see a few epochs of its own vehicles; those that it is not asked about stay NaN.
@@ -216,6 +232,7 @@ class GpsImu:
         self._table[slots] = blank(Vehicle, 1)
         self._doubts[slots] = blank(Doubt, 1)
         self._sole.forget(slots)
+        self._patterns[slots] = blank(Pattern, 1)
         self._judged_t[slots] = -np.inf
         self._seen_t[slots] = -np.inf
         self._key[slots] = 0
@@ -249,6 +266,7 @@ class GpsImu:
             "table": self._table[rows],
             "doubts": self._doubts[rows],
             "sole": self._sole.snapshot(rows),
+            "patterns": self._patterns[rows],
             "judged_t": self._judged_t[rows],
             "seen_t": self._seen_t[rows],
             "key": self._key[rows],
@@ -264,6 +282,7 @@ class GpsImu:
         self._table[rows] = state["table"]
         self._doubts[rows] = state["doubts"]
         self._sole.restore(rows, state["sole"])
+        self._patterns[rows] = state["patterns"]
         self._judged_t[rows] = state["judged_t"]
         self._seen_t[rows] = state["seen_t"]
         self._key[rows] = state["key"]

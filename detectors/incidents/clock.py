@@ -28,7 +28,7 @@ ONSET_S = 2.0
 class Memory:
     """What earlier looks into one incident saw and later ones no longer can: jumps of fixes, seams of time stamps.
 
-    `accused` is the sensor of a vehicle, `gps` or `imu`, that was seen to contradict itself: the first one stays.
+    `accused` is the sensor of a vehicle, `gps` or `imu`, that a contradiction is the fault of by its pattern.
     """
 
     jumps: dict[str, GpsLook] = field(default_factory=dict)

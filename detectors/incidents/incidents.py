@@ -35,9 +35,10 @@ from watchkeeper.detectors.alarms.events import (
 from watchkeeper.detectors.base import SEVERITIES, Detector
 from watchkeeper.detectors.declaration import Ended
 from watchkeeper.detectors.fleet.fleet import Fleet
+from watchkeeper.detectors.incidents.by_pattern import accused_by, by_pattern
 from watchkeeper.detectors.incidents.clock import Memory, Situation
 from watchkeeper.detectors.incidents.declaration import INCIDENT
-from watchkeeper.detectors.incidents.diagnoser import Rule, investigate
+from watchkeeper.detectors.incidents.diagnoser import Diagnosis, Rule, investigate
 from watchkeeper.detectors.incidents.faults import FAULT_TYPES
 from watchkeeper.detectors.incidents.live_tools import LiveTools
 from watchkeeper.detectors.incidents.network import LiveNetwork
@@ -55,6 +56,9 @@ DIAGNOSED = frozenset({"silence", "link", "gps_imu"})
 LOOK_S = 1.0
 # An answer this probable that is found again stands until another alarm joins.
 SETTLED = 0.9
+# Below this probability an IMU is not accused by its pattern alone where the vehicle sends its attitude: forces and
+# velocities are compared then. Chosen: a slow pull of the GPS and an accelerometer bias look alike at first.
+UNSURE = 0.7
 LATE = frozenset({"latency", "early"})
 Key = tuple[str, tuple[str, ...]]
 T = TypeVar("T")
@@ -84,15 +88,6 @@ class Case:
 def link_stats(detectors: Iterable[Detector]) -> LinkStats | None:
     """The statistics that the link detector keeps; None when it is switched off."""
     return next((detector.stats for detector in detectors if isinstance(detector, LinkDetector)), None)
-
-
-# Channels of `gps_imu` that one sensor moves by itself, whatever the other says: the GPS's position against its own
-# velocity and its own past, the axes of the IMU against each other.
-GPS_ITSELF = frozenset({"position_against_velocity", "altitude_against_velocity", "replay"})
-# From this part of the threshold on they accuse it: what raised the alarm may be another channel. Chosen on one flight,
-# quad106: a drift of 1 m/s had 0.57 when its alarm rose, an accelerometer bias 0.35.
-ITSELF_PART = 0.5
-IMU_ITSELF = frozenset({"imu_stuck", "axis_stuck", "imu_saturated", "vibration"})
 
 
 class Incidents:
@@ -210,7 +205,7 @@ class Incidents:
         known = [s for s in symptoms_of(case.alarms.values(), self._streams) if s.sensor in topology]
         now = self._situation(case, topology, t)
         tools = LiveTools(self._fleet, self._stats, network, topology, self._frames, now, case.memory)
-        found = investigate(tools, topology, known, self._rule).diagnosis()
+        found = self._named(case, tools) or investigate(tools, topology, known, self._rule).diagnosis()
         if found is not None and found.confidence >= cfg.sure and not now.contradicted:
             # nothing to wait for: only where sensors contradict each other the story goes on for a while
             case.due_t = inf
@@ -220,11 +215,28 @@ class Incidents:
             case.diagnosis["evidence"] += network.remarks(vehicles)
         same = before is not None and case.diagnosis is not None and _answer(before) == _answer(case.diagnosis)
         if same and case.said and not self._joined(case):
-            if found is not None and found.confidence >= SETTLED:
+            if found is not None and found.confidence >= SETTLED and not now.contradicted:
                 # twice the same: a third look would only give chance another chance
                 case.due_t = inf
             return []
         return self._tell(case, t)
+
+    def _named(self, case: Case, tools: LiveTools) -> Diagnosis | None:
+        """The diagnosis by the pattern of one vehicle's sensors, if nothing else can be at fault."""
+        events = {kind: event for (kind, _), event in case.alarms.items()}
+        own = events.get("gps_imu")
+        if own is None or len(events) < len(case.alarms) or "link" in events or tools.misread(own.subjects[0]):
+            return None
+        # a stream that stopped before is another story; one that stops after may be the end of this one
+        stopped = events.get("silence")
+        if stopped is not None and stopped.t_onset < own.t_onset:
+            return None
+        silent = stopped is not None and stopped.evidence.get("causes") == ["gps"]
+        found = by_pattern(own.subjects[0], own.evidence, silent=silent)
+        unsure = found is not None and found.type == "imu_fault" and found.confidence < UNSURE
+        if unsure and tools.sees_forces(own.subjects[0]):
+            return None
+        return found
 
     def _situation(self, case: Case, topology: Topology, t: float) -> Situation:
         """What the alarms are about, of those vehicles that are still known."""
@@ -235,8 +247,8 @@ class Incidents:
             causes = set(event.evidence.get("causes", ()))
             if kind == "gps_imu":
                 contradicted.add(vehicle)
-                if accused := accused_by(event.evidence, event.threshold):
-                    case.memory.accused.setdefault(vehicle, accused)
+                if accused := accused_by(event.evidence):
+                    case.memory.accused[vehicle] = accused
             elif kind == "link":
                 lossy |= bool(causes - LATE)
                 if causes & LATE:
@@ -354,14 +366,6 @@ class Incidents:
         return LiveNetwork(self._fleet, self._stats, self._gateways)
 
 
-def accused_by(evidence: Mapping[str, Any], threshold: float) -> str:
-    """The sensor that an alarm `gps_imu` shows to contradict itself, `gps` or `imu`; empty: neither."""
-    if IMU_ITSELF & set(evidence.get("causes", ())):
-        return "imu"
-    sigma = max(evidence.get(f"{channel}_sigma") or 0.0 for channel in GPS_ITSELF)
-    return "gps" if sigma >= ITSELF_PART * threshold else ""
-
-
 def symptoms_of(events: Iterable[AlarmEvent], streams: Sequence[str]) -> list[Symptom]:
     """What alarms say about streams: one symptom for each, the most telling where there are several."""
     found: dict[str, Symptom] = {}
@@ -381,7 +385,7 @@ def _said(kind: str, evidence: Mapping[str, Any], streams: Sequence[str]) -> Ite
     if kind == "silence":
         yield from ((stream, "silence", 1.0) for stream in causes)
     elif kind == "gps_imu":
-        blamed = "imu" if IMU_ITSELF & set(causes) else "gps"
+        blamed = accused_by(evidence) or "gps"
         yield blamed, blamed, 1.0
     else:
         excess_s = evidence.get("latency_excess_s") or 0.0

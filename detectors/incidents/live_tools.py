@@ -16,7 +16,7 @@ import math
 from watchkeeper.config.schema import Frames
 from watchkeeper.detectors.fleet.fleet import Fleet
 from watchkeeper.detectors.incidents.clock import Clocks, Memory, Situation
-from watchkeeper.detectors.incidents.expect import IDLE, NOISY_DB, SLOW_SHARE
+from watchkeeper.detectors.incidents.expect import EXPLAINED, IDLE, NOISY_DB, SLOW_SHARE
 from watchkeeper.detectors.incidents.heard import Heard
 from watchkeeper.detectors.incidents.network import LiveNetwork
 from watchkeeper.detectors.incidents.route import Routes
@@ -63,6 +63,15 @@ class LiveTools:
         if tool is Tool.TRACEROUTE:
             return kind is not Device.BROKER and self._routes.can_trace(target)
         return kind in (Device.VEHICLE, Device.SENSOR)
+
+    def misread(self, vehicle: str) -> bool:
+        """Whether the samples of a vehicle are those of another frame, unit or order of axes."""
+        gps, imu = self._gps(vehicle), self._imu(vehicle)
+        return max(gps.turned, gps.scaled, imu.turned, imu.scaled) > EXPLAINED
+
+    def sees_forces(self, vehicle: str) -> bool:
+        """Whether a vehicle's forces can be compared with its velocities: it sends its attitude."""
+        return not math.isnan(self._imu(vehicle).odd_ms2)
 
     def ask(self, tool: Tool, target: str) -> Report | None:
         """See diagnosis_tools.Tools."""
@@ -190,10 +199,10 @@ class LiveTools:
         look, gps = self._imu(vehicle), self._gps(vehicle)
         found = {"turned": look.turned, "scaled": look.scaled}
         accused = self._memory.accused.get(vehicle)
-        if look.stuck or accused == "imu":
-            return found | {"erratic": 1.0}
         if look.turned or look.scaled:
             return found | {"erratic": 0.0}
+        if look.stuck or accused == "imu":
+            return found | {"erratic": 1.0}
         if max(gps.turned, gps.scaled) > 0.5 or gps.jumped or accused == "gps":
             # velocities that lie themselves show nothing
             return found | {"erratic": 0.0}

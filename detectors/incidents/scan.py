@@ -30,8 +30,9 @@ _TURNS = (
 )
 # A position that moves by this much more than its velocity says has jumped.
 JUMP_M = 8.0
-# A factor nearer to one than this is no other unit.
-LOG_FACTOR = 0.25
+# Units that are mistaken for metres: feet for metres and the other way round, centimetres, millimetres. No other factor
+# is a unit: a spoofer who moves the position away from the origin, or to it, has one too.
+_FACTORS = (0.3048, 1.0 / 0.3048, 100.0, 1000.0)
 # A force that no velocity shows: half of a contradiction is explained at half of this.
 ODD_FORCE_MS2 = 1.2
 # Newest IMU samples that count, and how old a fix is at its time stamp.
@@ -62,10 +63,10 @@ def look_at_gps(t: F8, data: F8) -> GpsLook:
     at = int(np.nanargmax(step_m))
     old, new, jump_m = should[:, at], position[:, at + 1], float(step_m[at])
     turned = max(1.0 - float(np.linalg.norm(new - turn @ old)) / jump_m for turn in _TURNS)
-    factor = float(new @ old) / max(float(old @ old), 1e-9)
-    other_unit = factor > 0.0 and abs(math.log(factor)) > LOG_FACTOR
-    scaled = 1.0 - float(np.linalg.norm(new - factor * old)) / jump_m if other_unit else 0.0
-    return GpsLook(max(turned, 0.0), max(scaled, 0.0), 1.0, noise_db)
+    scaled = max(1.0 - float(np.linalg.norm(new - factor * old)) / jump_m for factor in _FACTORS)
+    # half of a jump is explained by chance wherever the vehicle is near the origin
+    turned, scaled = (share if share >= TELLING else 0.0 for share in (turned, scaled))
+    return GpsLook(turned, scaled, 1.0, noise_db)
 
 
 def _worse_db(eph: F8) -> float:
@@ -96,8 +97,8 @@ def look_at_imu(imu_t: F8, imu: F8, gps_t: F8, gps: F8, frames: Frames) -> ImuLo
     mean = force.mean(axis=1)
     size = float(np.linalg.norm(mean))
     stuck = bool((np.ptp(imu[_INERTIAL][:, recent], axis=1) == 0.0).all())
-    # at rest or in steady flight gravity is the most of it
-    scaled = TELLING if size < 0.3 * GRAVITY_MS2 or size > 3.0 * GRAVITY_MS2 else 0.0
+    # at rest or in steady flight gravity is the most of it; in g it is 1, and one cut off at 2 m/s2 is more than that
+    scaled = TELLING if size < 0.2 * GRAVITY_MS2 or size > 3.0 * GRAVITY_MS2 else 0.0
     turned = TELLING if scaled == 0.0 and float(np.abs(mean[:2]).max()) > 0.7 * size else 0.0
     return ImuLook(turned, scaled, stuck, _odd_force(imu_t[recent], imu[:, recent], gps_t, gps, frames))
 

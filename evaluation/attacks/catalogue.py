@@ -19,12 +19,13 @@ import numpy as np
 
 from watchkeeper.evaluation.attacks import gps as attacks_gps
 from watchkeeper.evaluation.attacks import imu as attacks_imu
+from watchkeeper.evaluation.attacks.closed_loop import closed_loop
 from watchkeeper.evaluation.attacks.flight import Flight, Stream
 from watchkeeper.evaluation.attacks.scene import Scene
 from watchkeeper.streams.batch import F8, Bool
 from watchkeeper.streams.foreign.decode import from_json
 
-EFFECTS = attacks_gps.EFFECTS | attacks_imu.EFFECTS
+EFFECTS = attacks_gps.EFFECTS | attacks_imu.EFFECTS | {"closed_loop": closed_loop}
 
 
 class AttackError(Exception):

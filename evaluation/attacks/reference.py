@@ -28,9 +28,13 @@ biases point any way in the body.
 """
 _NOTES = """
 `coordinated_imu` turns the invented acceleration into the body with the attitude that the recording has (the attacker
-may know what the detector may not use), or level and along the track without one; it expects `ned` and `frd`. A field
-that a receiver does not send (hdop, eph, sats) is not made up by `gps_jamming`. A limit of `imu_*_saturation` that no
-sample reaches changes nothing: such a case is left out of the evaluation and named in its result.
+may know what the detector may not use), or level and along the track without one; it expects `ned` and `frd`.
+`closed_loop` does the same with what the vehicle really does: it leans into the acceleration as a multirotor would,
+and the receiver shows the transient of the autopilot's loop (1 rad/s, damping 0.8) and no more.
+
+A field that a receiver does not send (hdop, eph, sats) is not made up by `gps_jamming`. A limit of
+`imu_*_saturation` that no sample reaches changes nothing: such a case is left out of the evaluation and named in its
+result.
 
 ## Add one
 

@@ -76,3 +76,10 @@ class Scene:
                 (-sp, sr * cp, cr * cp),
             )
         )
+
+    def lean(self, angle: F8) -> None:
+        """Turn the attitude of the recording by small angles about north and east, [3, sample] in rad."""
+        roll, pitch, yaw = (self.imu[IMU[name]] for name in ("roll", "pitch", "yaw"))
+        c, s = np.cos(np.nan_to_num(yaw)), np.sin(np.nan_to_num(yaw))
+        roll += c * angle[0] + s * angle[1]
+        pitch += c * angle[1] - s * angle[0]

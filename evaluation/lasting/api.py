@@ -18,10 +18,10 @@ import numpy as np
 
 from watchkeeper.config.schema import DEFAULT, Config
 from watchkeeper.evaluation.attacks.flight import Flight, FlightData, Stream, flights_in
-from watchkeeper.evaluation.attacks.scene import DEGREE_M, GPS, VELOCITY
+from watchkeeper.evaluation.attacks.scene import DEGREE_M, GPS
 from watchkeeper.evaluation.protocol.feed import Variant
 from watchkeeper.evaluation.protocol.run import Through, run
-from watchkeeper.evaluation.protocol.shifts import SHIFTS
+from watchkeeper.evaluation.protocol.shifts import SHIFTS, STREAMS
 from watchkeeper.streams.batch import F8
 from watchkeeper.streams.frames.write import COUNT, FLAG, NUMBER, TEXT, Backend, rows_frame
 
@@ -144,14 +144,8 @@ def lasting(
 
 def _harder(flight: Flight) -> Iterator[Flight]:
     """Clean copies of a flight with other sensors: worse, slower, askew, and without a velocity."""
-    for name, make in SHIFTS.items():
+    for name, make in {**SHIFTS, **{name: STREAMS[name] for name in ("1 Hz GPS", "no velocity")}}.items():
         yield replace(make(flight), id=f"{flight.id}, {name}")
-    slow = slice(None, None, max(1, round(1.0 / float(np.median(np.diff(flight.gps.t))))))
-    data = np.ascontiguousarray(flight.gps.data[:, slow])
-    yield replace(flight, gps=Stream(flight.gps.t[slow], data), id=f"{flight.id}, 1 Hz GPS")
-    data = flight.gps.data.copy()
-    data[VELOCITY] = np.nan
-    yield replace(flight, gps=Stream(flight.gps.t, data), id=f"{flight.id}, no velocity")
 
 
 def _cases(flight: Flight, shapes: Sequence[Shape], repeats: int) -> Iterator[_Case]:

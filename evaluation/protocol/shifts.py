@@ -81,3 +81,45 @@ SHIFTS: dict[str, Callable[[Flight], Flight]] = {
     "tilted_imu": tilted_imu,
     "biased_imu": biased_imu,
 }
+
+
+def one_hz(flight: Flight) -> Flight:
+    """A fix a second, without those between."""
+    every = slice(None, None, max(1, round(1.0 / float(np.median(np.diff(flight.gps.t))))))
+    return replace(flight, gps=Stream(flight.gps.t[every], np.ascontiguousarray(flight.gps.data[:, every])))
+
+
+def no_velocity(flight: Flight) -> Flight:
+    """A receiver that tells its position alone."""
+    data = flight.gps.data.copy()
+    data[VELOCITY] = np.nan
+    return replace(flight, gps=Stream(flight.gps.t, data))
+
+
+def imu_25_hz(flight: Flight) -> Flight:
+    """An IMU of about 25 Hz."""
+    every = slice(None, None, max(1, round(0.04 / float(np.median(np.diff(flight.imu.t))))))
+    return replace(flight, imu=Stream(flight.imu.t[every], np.ascontiguousarray(flight.imu.data[:, every])))
+
+
+def jitter(flight: Flight) -> Flight:
+    """Fixes stamped when they arrive: up to a third of an interval late, 0.1 s at most."""
+    late_s = min(0.1, float(np.median(np.diff(flight.gps.t))) / 3.0)
+    t = flight.gps.t + _dice(flight, "jitter").uniform(0.0, late_s, len(flight.gps))
+    return replace(flight, gps=Stream(np.maximum.accumulate(t), flight.gps.data))
+
+
+def no_imu(flight: Flight) -> Flight:
+    """A receiver by itself."""
+    return replace(flight, imu=Stream(np.empty(0), np.empty((len(flight.imu.data), 0))))
+
+
+# Other streams rather than worse ones: what vehicles really send.
+STREAMS: dict[str, Callable[[Flight], Flight]] = {
+    "1 Hz GPS": one_hz,
+    "no velocity": no_velocity,
+    "1 Hz, no velocity": lambda flight: no_velocity(one_hz(flight)),
+    "25 Hz IMU": imu_25_hz,
+    "arrival jitter": jitter,
+    "no IMU": no_imu,
+}

@@ -9,9 +9,9 @@ import msgspec
 import pytest
 
 from watchkeeper.config.schema import DEFAULT
-from watchkeeper.daemon.outputs.mqtt import alarm_topic
 from watchkeeper.detectors.alarms.events import AlarmEvent
 from watchkeeper.detectors.engine.pipeline import Pipeline
+from watchkeeper.detectors.incidents.topic import alarm_topic
 from watchkeeper.streams.batch import Batch
 from watchkeeper.streams.logs.chunks import rechunk
 from watchkeeper.streams.simulate.network import NetworkFault, network_batches, network_source

@@ -13,7 +13,7 @@ from watchkeeper.config.schema import DEFAULT, Config, FleetLimits
 from watchkeeper.detectors.alarms.debounce import SETTLED_S
 from watchkeeper.detectors.alarms.events import AlarmBook, AlarmEvent, Finding, encode_event
 from watchkeeper.detectors.engine.pipeline import Pipeline
-from watchkeeper.detectors.incidents.incidents import accused_by, keep_name
+from watchkeeper.detectors.incidents.incidents import keep_name
 from watchkeeper.detectors.sentence import spoken
 from watchkeeper.evaluation.attacks.catalogue import catalogue, inject
 from watchkeeper.evaluation.attacks.command import attacked
@@ -111,13 +111,3 @@ def test_a_diagnosis_keeps_its_name_until_another_is_clearly_better() -> None:
     assert keep_name(before, answer("gps_jamming", 0.9, "gps_spoofing", 0.1), 4.0)["type"] == "gps_jamming"
     assert keep_name(before, answer("imu_fault", 0.5, "gps_jamming", 0.4), 4.0)["type"] == "imu_fault"
     assert keep_name(None, before, 4.0) is before
-
-
-def test_a_sensor_that_contradicts_itself_is_accused():
-    threshold = 2.576
-    drift = {"causes": ["velocity", "drift"], "position_against_velocity_sigma": 1.48, "drift_sigma": 2.97}
-    bias = {"causes": ["velocity", "drift"], "position_against_velocity_sigma": 0.89, "drift_sigma": 3.35}
-    assert accused_by(drift, threshold) == "gps"
-    assert accused_by(bias, threshold) == ""
-    assert accused_by({**drift, "causes": ["axis_stuck"]}, threshold) == "imu"
-    assert accused_by({}, threshold) == ""

@@ -162,6 +162,43 @@ def test_the_invented_acceleration_agrees_with_a_rotation_library():
     assert imu[FORCE][:, early] == pytest.approx(body_to_local.inv().apply(side * 5.0 / 4.0).T)
 
 
+def test_an_autopilot_that_follows_the_lie_leans_and_the_reported_path_stays_near():
+    level = made_up()
+    for name in ("roll", "pitch", "yaw"):
+        level.imu.data[M[name]] = 0.0
+    gps, imu, made = change("closed_loop_0.5mps2", level)
+    # what is reported moves by a transient and comes back, and its velocity says so
+    steps = np.diff(made.gps.t) * (gps[VELOCITY][:, 1:] + gps[VELOCITY][:, :-1]) / 2.0
+    assert np.diff(gps[PLACE], axis=1) == pytest.approx(steps, abs=2e-2)
+    assert 0.5 < length(gps[PLACE]).max() < 2.5
+    assert length(gps[PLACE])[-1] == 0.0
+    # the gyros turn the thrust by what the acceleration needs, and back
+    dt = np.diff(made.imu.t)
+    lean = np.cumsum(imu[RATE][:, 1:] * dt, axis=1)
+    assert length(lean).max() == pytest.approx(0.5 / 9.81, rel=0.05)
+    assert length(lean)[-1] == pytest.approx(0.0, abs=1e-3)
+    assert imu[M["roll"]][1:] == pytest.approx(lean[0], abs=2e-3)
+    assert imu[M["pitch"]][1:] == pytest.approx(lean[1], abs=2e-3)
+    # so that the accelerometers feel hardly any side force, but that of this flight's noise about its thrust
+    assert np.abs(imu[FORCE][:2]).max() < 0.06
+
+
+def test_the_vehicle_really_goes_where_the_spoofer_wants_it():
+    level = made_up()
+    for name in ("roll", "pitch", "yaw"):
+        level.imu.data[M[name]] = 0.0
+    level.imu.data[FORCE] = np.array((0.0, 0.0, -9.80665))[:, None]
+    made = inject(catalogue().find("closed_loop_0.1mps2"), level)
+    t = made.imu.t - made.t_start
+    angles = made.imu.data[[M["yaw"], M["pitch"], M["roll"]]].T
+    accel = Rotation.from_euler("ZYX", angles).apply(made.imu.data[FORCE].T).T + np.array((0.0, 0.0, 9.80665))[:, None]
+    speed = np.cumsum(accel * np.gradient(t), axis=1)
+    pulled = np.cumsum(speed * np.gradient(t), axis=1)
+    assert length(accel[:2]).max() == pytest.approx(0.1, rel=0.02)
+    assert length(pulled[:2])[-1] == pytest.approx(2.5, rel=0.02)
+    assert length(speed[:2])[-1] == pytest.approx(0.0, abs=0.01)
+
+
 def test_noise_has_the_size_it_says():
     gps, _, _ = change("gps_noise_10m")
     assert gps[PLACE].std(axis=1) == pytest.approx([10.0, 10.0, 15.0], rel=0.2)

@@ -1,6 +1,6 @@
 """Makes the pictures of an episode's page in docs/images, from simulated traffic:
 
-    PYTHONPATH=tests .venv/bin/python tests/evaluation/conflicts/screenshots.py
+    PYTHONPATH=tests .venv/bin/python -P tests/evaluation/conflicts/screenshots.py
 
 The moment shown is shortly before a missed conflict becomes a loss of separation. Needs chromium.
 """
