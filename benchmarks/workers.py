@@ -7,6 +7,9 @@ then the workers on as many cores as there are workers (`--cores` for another nu
 bytes. On a busy machine wall time says what the neighbours did; the processor time of the slowest process against that
 of the single Pipeline says how far the split itself goes. Starting the processes is in neither.
 
+As a control as many replays as there are cores run at once, each on a core of its own and with nothing to do with each
+other: what they are faster than one by is what these cores can give, because they share memory and caches.
+
 Exit code 1 if the bytes differ.
 """
 
@@ -18,6 +21,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -46,15 +50,15 @@ def main(argv: Sequence[str]) -> int:
         case = Case("drones", "drones", args.vehicles, IMU_HZ, args.seconds, 0)
         log = write_log(case, folder / "drones.wklog", args.seconds)
         _replay(log, folder, cores[:1], None)  # compiles what is not compiled yet
-        rounds = [
-            (_replay(log, folder, cores[:1], None), _replay(log, folder, cores, args.workers))
-            for _ in range(args.rounds)
-        ]
-    same = all(alone["bytes"] == shared["bytes"] for alone, shared in rounds)
+        rounds = []
+        for _ in range(args.rounds):
+            at_once = _at_once(log, folder, cores)
+            rounds.append((_replay(log, folder, cores[:1], None), _replay(log, folder, cores, args.workers), at_once))
+    same = all(alone["bytes"] == shared["bytes"] for alone, shared, _ in rounds)
     samples = sum(rounds[0][0]["samples"].values())
     events = rounds[0][0]["bytes"].count(b"\n")
     print(f"{args.vehicles:,} drones, {args.seconds:g} s: {samples:,} samples, {events:,} events")
-    for number, (alone, shared) in enumerate(rounds, 1):
+    for number, (alone, shared, at_once) in enumerate(rounds, 1):
         one, many = alone["timing"], shared["timing"]
         used = {"here": many["cpu_s"]} | {name: w["cpu_s"] for name, w in shared["workers"].items()}
         slowest = max(used.values())
@@ -63,11 +67,24 @@ def main(argv: Sequence[str]) -> int:
             f"round {number}: one Pipeline {one['wall_s']:.1f} s wall, {one['cpu_s']:.1f} s CPU; "
             f"{args.workers} workers {many['wall_s']:.1f} s wall, {processes} s CPU: "
             f"{one['wall_s'] / many['wall_s']:.2f} times by wall, {one['cpu_s'] / slowest:.2f} by the slowest process, "
-            f"{sum(used.values()) / one['cpu_s']:.2f} of the CPU"
+            f"{sum(used.values()) / one['cpu_s']:.2f} of the CPU; "
+            f"{len(cores)} replays at once {max(at_once):.1f} s: {len(cores) * one['wall_s'] / max(at_once):.2f} times"
         )
-    by_wall = median(alone["timing"]["wall_s"] / shared["timing"]["wall_s"] for alone, shared in rounds)
-    print(f"median {by_wall:.2f} times by wall; {'same bytes' if same else 'OTHER BYTES'}")
+    by_wall = median(alone["timing"]["wall_s"] / shared["timing"]["wall_s"] for alone, shared, _ in rounds)
+    control = median(len(cores) * alone["timing"]["wall_s"] / max(at_once) for alone, _, at_once in rounds)
+    words = "same bytes" if same else "OTHER BYTES"
+    print(f"median {by_wall:.2f} times by wall, {control:.2f} for replays at once; {words}")
     return 0 if same else 1
+
+
+def _at_once(log: Path, folder: Path, cores: Sequence[int]) -> list[float]:
+    """The wall times of one replay on each core, all at the same time."""
+    places = [folder / str(core) for core in cores]
+    for place in places:
+        place.mkdir(exist_ok=True)
+    with ThreadPoolExecutor(len(cores)) as pool:
+        done = pool.map(lambda at: _replay(log, at[0], [at[1]], None), zip(places, cores, strict=True))
+        return [float(summary["timing"]["wall_s"]) for summary in done]
 
 
 def _replay(log: Path, folder: Path, cores: Sequence[int], workers: int | None) -> dict[str, Any]:

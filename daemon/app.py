@@ -19,7 +19,7 @@ import platform
 import signal
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -69,17 +69,21 @@ from watchkeeper.daemon.reload import merge
 from watchkeeper.daemon.state.folder import StateFolder, state_metrics
 from watchkeeper.daemon.state.memory import Memory
 from watchkeeper.daemon.supervisor import Supervisor
-from watchkeeper.daemon.troubles import STOPPING, WARMING, Troubles
+from watchkeeper.daemon.troubles import STOPPING, WARMING, WORKERS, Troubles
+from watchkeeper.daemon.workers import watch_over
 from watchkeeper.detectors.alarms.events import AlarmEvent
 from watchkeeper.detectors.engine.room import full
 from watchkeeper.detectors.engine.warmup import warm_up
 from watchkeeper.detectors.incidents.declaration import INCIDENT
+from watchkeeper.engines.workers.pipeline import SpreadPipeline
 from watchkeeper.streams.mqtt.transport import Will, make_transport
 
 log = logging.getLogger(__name__)
 
 # Within this time a stopping daemon is gone; what the broker has not taken by then goes out at the next start.
 DRAIN_S = 6.0
+# How long a daemon that failed tries to say so to the broker.
+GOODBYE_S = 1.0
 # How long the answer to an acceptance waits for the disk.
 ACCEPT_S = 2.0
 
@@ -87,10 +91,10 @@ ACCEPT_S = 2.0
 class App:
     """One daemon. Building it takes the state directory (StateError: it must not); `run` returns when stopped.
 
-    `reload` reads the configuration again.
+    `reload` reads the configuration again; `workers`: vehicles are judged by so many processes, 0: by this one.
     """
 
-    def __init__(self, config: Config, *, reload: Callable[[], Config] | None = None) -> None:
+    def __init__(self, config: Config, *, reload: Callable[[], Config] | None = None, workers: int = 0) -> None:
         self.config = config
         self.version = version("watchkeeper")
         self._load = reload
@@ -99,8 +103,9 @@ class App:
         self.metrics = Metrics()
         self.letters = DeadLetters(config.topics)
         self.intake = Intake(config.limits.queue_messages)
-        self.memory = Memory(config, self.state, self.journal)
+        self.memory = Memory(config, self.state, self.journal, workers)
         self.pipeline = self.memory.pipeline
+        self._spread = self.pipeline if isinstance(self.pipeline, SpreadPipeline) else None
         self.refusals = Refusals(config.topics, self.pipeline)
         self.letters.also = self.refusals.refused
         self.hearing = Hearing(config, lambda: self.intake.received + self.intake.dropped + self.intake.repeated)
@@ -271,6 +276,8 @@ class App:
         if self.history is not None:
             self.history.close()
         self.memory.close()
+        if self._spread is not None:
+            self._spread.close()
         if self.router.first is not None:
             self.router.first.close()
         if self.state is not None:
@@ -296,6 +303,9 @@ class App:
         def work() -> None:
             compile_kernels(self.config, said=self._compiled)
             warm_up(self.config)
+            if self._spread is not None:
+                self._warming = WORKERS
+                self._spread.start()
 
         compiling = asyncio.create_task(in_background("warm-up", work))
         stopping = asyncio.create_task(self._stopping.wait())
@@ -315,26 +325,40 @@ class App:
 
     async def _watch(self) -> None:
         async with asyncio.TaskGroup() as group:
+
+            def begin(work: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None]:
+                return group.create_task(self._or_goodbye(work), name=name)
+
             tasks = [
                 group.create_task(self.transport.run(), name="transport"),
-                *(group.create_task(sink.run(), name=sink.name) for sink in self.router.tasks),
-                group.create_task(deliver_dead_letters(self.letters, self.transport, self.config), name="dead letters"),
-                group.create_task(ping_gateways(self.pipeline, self.transport, lambda: self.config), name="ping"),
-                group.create_task(self.supervisor.run(lambda: self.pump.alive, self._status), name="supervisor"),
-                pump := group.create_task(self.pump.run(), name="pump"),
-                *(sources := [group.create_task(s.run(), name=masked(s.source.url)) for s in self.sources]),
-                group.create_task(self.memory.run(), name="snapshots"),
-                group.create_task(self.troubles.run(), name="troubles"),
-                group.create_task(
-                    self.echo.run(self.transport, self.router.connected, self.coverage.connected), name="echo"
-                ),
-                *([group.create_task(self.coverage.run(), name="coverage")] if self.config.sinks.mqtt else []),
+                *(begin(sink.run(), sink.name) for sink in self.router.tasks),
+                begin(deliver_dead_letters(self.letters, self.transport, self.config), "dead letters"),
+                begin(ping_gateways(self.pipeline, self.transport, lambda: self.config), "ping"),
+                begin(self.supervisor.run(lambda: self.pump.alive, self._status), "supervisor"),
+                pump := begin(self.pump.run(), "pump"),
+                *(sources := [begin(s.run(), masked(s.source.url)) for s in self.sources]),
+                begin(self.memory.run(), "snapshots"),
+                begin(self.troubles.run(), "troubles"),
+                begin(self.echo.run(self.transport, self.router.connected, self.coverage.connected), "echo"),
+                *([begin(self.coverage.run(), "coverage")] if self.config.sinks.mqtt else []),
+                *([begin(watch_over(self._spread), "workers")] if self._spread is not None else []),
             ]
             self.supervisor.ready()
             await self._stopping.wait()
             self.supervisor.stopping()
             await self._drain(pump, sources)
             await end(*tasks)
+
+    async def _or_goodbye(self, work: Coroutine[Any, Any, None]) -> None:
+        """Run a task. If it fails the daemon ends, and whoever listens hears that it does."""
+        try:
+            await work
+        except Exception:
+            self._said_goodbye = True
+            with suppress(TimeoutError):
+                async with asyncio.timeout(GOODBYE_S):
+                    await say_goodbye(self.transport, self.config.topics.output, self.version)
+            raise
 
     # -- while it runs --------------------------------------------------------------------------------------
 
@@ -464,6 +488,8 @@ class App:
             for problem in error.problems:
                 log.error("configuration refused", extra=kv(key=problem.key, problem=" ".join(str(problem).split())))
             return
+        # workers that judge something now judge it by the old settings
+        self._submit(self.pipeline.settle(), None)
         try:
             self.pipeline.retune(config)
         except Exception:

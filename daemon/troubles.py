@@ -34,6 +34,7 @@ CALM_S = 5.0
 MOST_PARTS = 50
 # States, not troubles: sentences that begin so.
 WARMING, STOPPING = "warming up", "stopping"
+WORKERS = f"{WARMING}: workers start"
 # Sentences that do not begin with the name of their part.
 PARTS = {"not connected": "broker", "connected, but": "broker"}
 _NAMED = re.compile(r"(?:the |an? )?([A-Za-z0-9_./-]{1,40})")

@@ -19,8 +19,9 @@ import numpy as np
 from watchkeeper.config.guests import section_of
 from watchkeeper.config.schema import Config
 from watchkeeper.detectors.catalog import REGISTRY
-from watchkeeper.detectors.engine.arrivals import Arrivals, single
-from watchkeeper.detectors.engine.eventtime import ACCEPT, LATE, REFUSED, EventClock, HeldSample, Verdict, tick_of
+from watchkeeper.detectors.engine.admission import RESET, by_kind, one_by_one
+from watchkeeper.detectors.engine.arrivals import Arrivals
+from watchkeeper.detectors.engine.eventtime import EventClock, Verdict, tick_of
 from watchkeeper.detectors.engine.gateways import Gateways
 from watchkeeper.detectors.engine.pipeline import NEVER
 from watchkeeper.detectors.engine.quiet import EVICT_EVERY_S
@@ -35,7 +36,7 @@ from watchkeeper.streams.foreign.states import StateEncoder, decode_state
 from watchkeeper.streams.logs.chunks import join
 from watchkeeper.streams.messages import Drop, Kind
 from watchkeeper.streams.periods import periods_over
-from watchkeeper.streams.split import split, spread
+from watchkeeper.streams.split import split
 
 EVERY_KIND = frozenset(Kind)
 
@@ -52,10 +53,10 @@ class Front:
         self._declared = Declared(config.topology, 1).gateways
         self.gateways.declare(self._declared, config.limits.max_gateways)
         self._needed = kinds_across(config)
-        # vehicles that have sent something that the operator of the fleet judges: it gets all that they send
-        self._across: set[str] = set()
         self._number = 0
         self._away = False
+        # vehicles that had to make room
+        self.crowded_out = 0
         # the first and the last time of all samples that were admitted
         self.span = (np.inf, -np.inf)
         self._begin()
@@ -69,6 +70,8 @@ class Front:
         self._began = False
         self._last_t = -np.inf
         self._over = NEVER
+        # the last tick that `advance` has told, until the stream closes one
+        self._ahead = NEVER
         self._evicted = 0
 
     # -- what drives it -------------------------------------------------------------------------------------
@@ -85,21 +88,10 @@ class Front:
         via = self.gateways.translate(batch.vias, arrivals.via)
         verdict = self.clock.admit(arrivals.t, batch.ids, arrivals.vid, via, arrivals.held, self._drop)
         if verdict.resets or verdict.released:
-            return self._turn(self._jump(batch, arrivals, verdict, away))
-        kinds: dict[Kind, Columns] = {}
-        for kind, cols in batch.kinds.items():
-            place = arrivals.place[kind]
-            codes = verdict.codes[place]
-            if verdict.shifted:
-                cols = replace(cols, t=verdict.t[place])  # noqa: PLW2901
-            if codes.any():
-                self._drop(kind, Drop.LATE, int((codes == LATE).sum()))
-                self._drop(kind, Drop.CLOCK, int((codes == REFUSED).sum()))
-                cols = cols.take(codes == ACCEPT)  # noqa: PLW2901
-            kinds[kind] = self._accept(batch, kind, cols)
-        return self._turn(
-            [self._step(batch.having(kinds), self._clock(self.clock.closed, away), moved=verdict.shifted)]
-        )
+            return self._turn(self._jump(arrivals, verdict, away))
+        kinds = {kind: self._accept(batch, kind, cols) for kind, cols in by_kind(arrivals, verdict, self._drop)}
+        parts = self._parts(batch.having(kinds))
+        return self._turn([self._step(parts, self._clock(self.clock.closed, away), moved=verdict.shifted)])
 
     def advance(self, t: float) -> Turn:
         """Event time has reached t although no sample says so; it may come back."""
@@ -109,9 +101,11 @@ class Front:
         t = min(max(t, newest_t), newest_t + self.config.time.gap_skip_s)
         tick = closed_tick(t, self.clock.tick_s, self.clock.lateness_s)
         first = self._start(tick)
+        if not self._began or tick <= max(self._ahead, self._over):
+            return self._turn([])
+        self._ahead = tick
         notes, gateways = self._notes()
-        clock = Clock(None, notes, gateways, first, tick if self._began else None, provisional=True)
-        return self._turn([self._step(None, clock)])
+        return self._turn([self._step(self._parts(None), Clock(None, notes, gateways, first, tick, provisional=True))])
 
     def reach(self, t: float) -> Turn:
         """Time has definitely reached t."""
@@ -119,14 +113,31 @@ class Front:
         tick = periods_over(t, self.clock.tick_s)
         if not self._began and self._first is None:
             self._first = tick
-        return self._turn([self._step(None, self._clock(tick, None))])
+        return self._turn([self._step(self._parts(None), self._clock(tick, None))])
 
     def finish(self) -> Turn:
         """The input has ended: run the ticks up to and including the newest sample."""
         self.clock.give_up(self._drop)
         newest = max(self.clock.t_max, self._last_t if self._waiting else -np.inf)
         tick = int(np.ceil(newest / self.clock.tick_s)) if newest > -np.inf else NEVER
-        return self._turn([self._step(None, self._clock(tick, None))])
+        return self._turn([self._step(self._parts(None), self._clock(tick, None))])
+
+    def accept(self, vehicle: str) -> Turn:
+        """A person accepts a lasting state of this vehicle."""
+        return self._turn([self._step(self._parts(None), Clock(accept=vehicle))])
+
+    def retune(self, config: Config) -> None:
+        """Take new settings. Sizes and ticks stay as they are."""
+        self.config = config
+        self.clock.retune(config.time)
+        self._declared = Declared(config.topology, 1).gateways
+        self.gateways.declare(self._declared, config.limits.max_gateways)
+        self.roster.declare(config)
+
+    @property
+    def waiting(self) -> int:
+        """Samples whose tick is not over."""
+        return self._waiting.total()
 
     def away(self) -> None:
         """We were not running: the time until the next sample is not judged."""
@@ -168,37 +179,30 @@ class Front:
             if not self._began:
                 self._first = int(numbers[0]) if self._first is None else min(self._first, int(numbers[0]))
         if kind in self._needed:
-            self._across.update(batch.ids[i] for i in np.unique(cols.vid).tolist())
+            # the operator of the fleet gets all that this vehicle sends from now on
+            self.roster.across[slot[slot >= 0]] = True
         return cols
 
-    def _jump(
-        self, batch: CheckedBatch, arrivals: Arrivals, verdict: Verdict, away: tuple[float, float] | None
-    ) -> list[list[Step]]:
-        """A batch in which time itself jumped: sample by sample, with an end of everything wherever time goes back."""
+    def _jump(self, arrivals: Arrivals, verdict: Verdict, away: tuple[float, float] | None) -> list[list[Step]]:
+        """A batch in which time itself jumped: an end of everything wherever time goes back."""
         steps: list[list[Step]] = []
         held: list[Batch] = []
-        released: dict[int, list[HeldSample]] = {}
-        for at, sample in verdict.released:
-            released.setdefault(at, []).append(sample)
 
-        def whole() -> CheckedBatch | None:
+        def whole() -> list[CheckedBatch | None]:
             found = join(held) if held else None
             held.clear()
-            return None if found is None else CheckedBatch(found.ids, found.kinds, found.vias, found.callsigns)
+            # who is across is known until the end of the era: before `_end`
+            return self._parts(
+                None if found is None else CheckedBatch(found.ids, found.kinds, found.vias, found.callsigns)
+            )
 
-        for i, code in enumerate(verdict.codes.tolist()):
-            if i in verdict.resets:
+        for found in one_by_one(arrivals, verdict, self._drop):
+            if found is RESET:
                 steps.append(self._step(whole(), self._end(away), moved=True))
                 away = None
-            for sample in released.get(i, []):
-                one, kind, cols = single(sample)
-                held.append(one.having({kind: self._accept(one, kind, cols)}))
-            if code == ACCEPT:
-                kind, row = arrivals.where(i)
-                cols = replace(batch.kinds[kind].take(np.array([row])), t=verdict.t[i : i + 1], seq=np.zeros(1, int))
+            else:
+                batch, kind, cols = found
                 held.append(batch.having({kind: self._accept(batch, kind, cols)}))
-            elif code in (LATE, REFUSED):
-                self._drop(arrivals.where(i)[0], Drop.LATE if code == LATE else Drop.CLOCK)
         steps.append(self._step(whole(), self._clock(self.clock.closed, away), moved=True))
         return steps
 
@@ -214,7 +218,7 @@ class Front:
         notes, gateways = self._notes()
         if not self._began or tick <= self._over:
             return Clock(away, notes, gateways, first)
-        self._over = tick
+        self._over, self._ahead = tick, NEVER
         for k in [k for k in self._waiting if k <= tick]:
             del self._waiting[k]
         return Clock(away, notes, gateways, first, tick, forget=self._tidy(tick))
@@ -243,7 +247,9 @@ class Front:
             self.roster.evict(t)
         limit = self.config.limits.max_gateways
         self.gateways.door.tick(limit - len(self.gateways.number), limit)
-        return tuple(self.roster.make_room(t)) if len(self.roster) > room_for(self.roster.capacity) else ()
+        gone = tuple(self.roster.make_room(t)) if len(self.roster) > room_for(self.roster.capacity) else ()
+        self.crowded_out += len(gone)
+        return gone
 
     def _notes(self) -> tuple[tuple[Any, ...], tuple[str, ...]]:
         notes = tuple(self.clock.all_notes())
@@ -251,17 +257,18 @@ class Front:
 
     # -- for the operators ----------------------------------------------------------------------------------
 
-    def _step(self, batch: CheckedBatch | None, clock: Clock, *, moved: bool = False) -> list[Step]:
+    def _parts(self, batch: CheckedBatch | None) -> list[CheckedBatch | None]:
+        """The samples of each operator, the fleet's last."""
         if batch is None or not batch.kinds:
-            return [Step(None, moved, clock)] * (self.shards + 1)
-        parts = [batch] if self.shards == 1 else split(batch, spread(batch.ids, self.shards), self.shards)
-        return [*(Step(part, moved, clock) for part in parts), Step(self._for_fleet(batch), moved, clock)]
+            return [None] * (self.shards + 1)
+        bucket, across = self.roster.places(batch.ids)
+        parts = [batch] if self.shards == 1 else split(batch, bucket % np.int32(self.shards), self.shards)
+        if not across.any():
+            return [*parts, None]
+        return [*parts, batch if across.all() else split(batch, (~across).astype(np.int32), 2)[0]]
 
-    def _for_fleet(self, batch: CheckedBatch) -> CheckedBatch | None:
-        across = np.fromiter((name not in self._across for name in batch.ids), np.int32, len(batch.ids))
-        if across.all():
-            return None
-        return split(batch, across, 2)[0] if across.any() else batch
+    def _step(self, parts: list[CheckedBatch | None], clock: Clock, *, moved: bool = False) -> list[Step]:
+        return [Step(part, moved, clock) for part in parts]
 
     def _turn(self, steps: list[list[Step]]) -> Turn:
         self._number += 1
@@ -274,7 +281,7 @@ class Front:
         state = {
             "clock": self.clock.snapshot(), "gateways": self.gateways.snapshot(), "roster": self.roster.snapshot(),
             "drops": [[kind, reason, n] for (kind, reason), n in self.drops.items()], "samples": dict(self.samples),
-            "across": sorted(self._across), "number": self._number, "away": self._away,
+            "crowded_out": self.crowded_out, "number": self._number, "away": self._away,
             "waiting": list(self._waiting.items()), "first": self._first, "began": self._began,
             "last_t": self._last_t, "over": self._over, "evicted": self._evicted, "span": list(self.span),
         }  # fmt: skip
@@ -291,7 +298,7 @@ class Front:
         self.roster.restore(state["roster"])
         self.drops = Counter({(kind, reason): n for kind, reason, n in state["drops"]})
         self.samples = Counter(state["samples"])
-        self._across, self._number, self._away = set(state["across"]), state["number"], state["away"]
+        self._number, self._away, self.crowded_out = state["number"], state["away"], state["crowded_out"]
         self._waiting = Counter(dict(state["waiting"]))
         self._first, self._began = state["first"], state["began"]
         self._last_t, self._over, self._evicted = state["last_t"], state["over"], state["evicted"]

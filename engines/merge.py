@@ -91,9 +91,19 @@ class Merge:
             found += self._ticks(clock.tick, by_tick)
             if not clock.provisional:
                 self._stream_done = self._done
+        if clock.accept:
+            found += self._accepted(answers)
         if clock.end_t is not None:
             found += self._end(clock.end_t, answers)
         return found
+
+    def _accepted(self, answers: Sequence[Answer]) -> list[AlarmEvent]:
+        """A person has accepted what these alarms were about."""
+        ended = [self._known(event) for answer in answers for event in answer.ended]
+        events = [event for event in ended if event is not None]
+        if events and self.incidents is not None:
+            events += self.incidents.step(self.watermark, events)
+        return events
 
     def _ticks(self, tick: int, by_tick: dict[int, list[Told]]) -> list[AlarmEvent]:
         """Every tick of which an operator has something to say, and those at which something happens here."""
@@ -189,6 +199,20 @@ class Merge:
         self.scene.gateways.update(gateways)
         self._notes = [note for note in notes if note.era >= self._era]
         return in_order(events)
+
+    def retune(self, config: Config) -> None:
+        """See Pipeline."""
+        self.config = config
+        self.scene.declare(config)
+        self.book.retune(config.alarms)
+        self.clock_alarms.retune(config.detectors.clock)
+        if self.incidents is not None:
+            self.incidents.retune(config)
+
+    @property
+    def done(self) -> int:
+        """The last tick that is told."""
+        return self._done
 
     @property
     def watermark(self) -> float:

@@ -70,6 +70,8 @@ class Operator:
             events = pipeline.forget(np.array(sorted(slots), np.int32), pipeline.watermark)
             if slots:
                 answer.ticks.append(self._told(pipeline.done, events, gap=False))
+        if clock.accept:
+            answer.ended = pipeline.accept(clock.accept)
         if clock.end_t is not None:
             answer.ended = pipeline.end_era(clock.end_t)
             self._sent = nothing_sent(pipeline.fleet.capacity)

@@ -16,7 +16,8 @@ import numpy as np
 from watchkeeper.config.schema import Config
 from watchkeeper.detectors.fleet.crowd import Door, leavers, room_for
 from watchkeeper.detectors.fleet.declared import Declared
-from watchkeeper.streams.batch import F8, I4, I8
+from watchkeeper.streams.batch import F8, I4, I8, Bool
+from watchkeeper.streams.split import bucket_of
 
 # From this part of its capacity on, a fleet may be full within a few batches.
 FILLING = 0.75
@@ -30,12 +31,20 @@ class Roster:
         self.slot_of: dict[str, int] = {}
         self.door = Door()
         self.spared: set[str] = set()
-        self._kept = set(Declared(config.topology, 1).by_name)
+        self._kept: set[str] = set()
         self._names: list[str] = [""] * self.capacity
         self._newest_t: F8 = np.full(self.capacity, -np.inf)
         self._samples: I8 = np.zeros(self.capacity, np.int64)
+        # who has sent something that is judged across vehicles, and everybody's bucket
+        self.across: Bool = np.zeros(self.capacity, bool)
+        self._bucket: I4 = np.zeros(self.capacity, np.int32)
         self._free: list[int] = []
-        for name in sorted(self._kept):
+        self.declare(config)
+
+    def declare(self, config: Config) -> None:
+        """Those that the configuration names are here, heard or not."""
+        self._kept = set(Declared(config.topology, 1).by_name)
+        for name in sorted(self._kept - set(self.slot_of)):
             self._enter(name)
 
     def __len__(self) -> int:
@@ -73,7 +82,16 @@ class Roster:
     def _enter(self, name: str) -> int:
         slot = self._free.pop() if self._free else len(self.slot_of)
         self.slot_of[name], self._names[slot] = slot, name
+        self._bucket[slot] = bucket_of(name)
         return slot
+
+    def places(self, names: list[str]) -> tuple[I4, Bool]:
+        """The bucket of each name, and whether it is one of those that are judged across vehicles."""
+        slot = np.array([*map(self.slot_of.get, names, repeat(-1))], np.int32)
+        bucket, across = self._bucket[slot], self.across[slot]
+        for i in np.flatnonzero(slot < 0).tolist():
+            bucket[i], across[i] = bucket_of(names[i]), False
+        return bucket, across
 
     def evict(self, t: float) -> None:
         """Vehicles that were not heard for too long are gone; operators see that for themselves."""
@@ -98,6 +116,7 @@ class Roster:
         for slot in slots:
             del self.slot_of[self._names[slot]]
             self._names[slot], self._newest_t[slot], self._samples[slot] = "", -np.inf, 0
+            self.across[slot] = False
             self._free.append(slot)
 
     def snapshot(self) -> dict[str, Any]:
@@ -105,7 +124,7 @@ class Roster:
         slots = list(self.slot_of.values())
         return {
             "names": list(self.slot_of), "newest_t": self._newest_t[slots], "samples": self._samples[slots],
-            "door": self.door.snapshot(), "spared": sorted(self.spared),
+            "across": self.across[slots], "door": self.door.snapshot(), "spared": sorted(self.spared),
         }  # fmt: skip
 
     def restore(self, state: dict[str, Any]) -> None:
@@ -115,5 +134,7 @@ class Roster:
         self._names = [*names, *repeat("", self.capacity - len(names))]
         self._free = []
         self._newest_t[: len(names)], self._samples[: len(names)] = state["newest_t"], state["samples"]
+        self.across[: len(names)] = state["across"]
+        self._bucket[: len(names)] = [*map(bucket_of, names)]
         self.door.restore(state["door"])
         self.spared = set(state["spared"])

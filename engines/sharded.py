@@ -58,6 +58,17 @@ class Sharded:
         """See Pipeline."""
         return self._run(self.front.finish())
 
+    def accept(self, vehicle: str) -> list[AlarmEvent]:
+        """See Pipeline."""
+        return self._run(self.front.accept(vehicle))
+
+    def retune(self, config: Config) -> None:
+        """See Pipeline."""
+        self.front.retune(config)
+        self.merge.retune(config)
+        for operator in self.operators:
+            operator.pipeline.retune(config)
+
     def _run(self, turn: Turn) -> list[AlarmEvent]:
         if self._through_bytes:
             asks = [pack_steps([step[i] for step in turn.steps]) for i in range(len(self.operators))]

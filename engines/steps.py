@@ -16,7 +16,8 @@ class Clock:
 
     `away`: from when to when nobody listened; `notes`: about senders' clocks, and `gateways`, the names of the numbers
     in them; `first`: the first tick of all, once it is known; `tick`: run every tick up to this one, `provisional`: but
-    time may come back; `forget`: vehicles that have to make room; `end_t`: time went back for good after this.
+    time may come back; `forget`: vehicles that have to make room; `end_t`: time went back for good after this;
+    `accept`: the vehicle whose lasting state a person accepts, in a step of its own.
     """
 
     away: tuple[float, float] | None = None
@@ -27,6 +28,7 @@ class Clock:
     provisional: bool = False
     forget: tuple[str, ...] = ()
     end_t: float | None = None
+    accept: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +56,10 @@ class Told:
 
 @dataclass(slots=True)
 class Answer:
-    """What an operator has to say of one step, tick by tick; `ended` are the alarms that ended with an era."""
+    """What an operator has to say of one step, tick by tick; `ended` are the alarms that ended with it.
+
+    They ended with an era, or because a person accepted what they were about.
+    """
 
     ticks: list[Told] = field(default_factory=list)
     ended: list[AlarmEvent] = field(default_factory=list)

@@ -1,6 +1,7 @@
 """Turns as bytes: steps on their way to an operator, and its answers on their way to Merge.
 
-    ask     = MessagePack [[samples or nil, moved, [clock]], …]; samples are the payload of a `.wklog` data frame
+    ask     = length of the head, head, arrays of samples (columns.py); each begins at a multiple of eight bytes
+    head    = MessagePack [[head of samples or nil, moved, [clock]], …]
     answers = MessagePack [[[tick, events, seen, called, gone], …], ended], …]; arrays as in streams/foreign/states.py
 
 Both come from a process of our own, of the same version.
@@ -8,26 +9,23 @@ Both come from a process of our own, of the same version.
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Sequence
 from dataclasses import astuple
 from typing import Any
 
 import msgspec
-import numpy as np
 
 from watchkeeper.detectors.alarms.events import AlarmEvent
 from watchkeeper.detectors.fleet.clocks import ClockNote
+from watchkeeper.engines.columns import Buffer, Head, laid_out, read
 from watchkeeper.engines.steps import Answer, Clock, Step, Told
-from watchkeeper.streams.batch import CheckedBatch
 from watchkeeper.streams.foreign.decode import msgpack_decoder
 from watchkeeper.streams.foreign.states import StateEncoder, decode_state
-from watchkeeper.streams.logs.chunks import numbered
-from watchkeeper.streams.logs.wkframe import decode_data, encode_data
-from watchkeeper.streams.messages import FIELDS, Kind
 
-OUR_COLUMNS = {kind.word: list(range(len(FIELDS[kind]))) for kind in Kind}
 _events = msgpack_decoder(list[AlarmEvent])
 _encode = msgspec.msgpack.Encoder().encode
+_LENGTH = struct.Struct("<Q")
 
 
 class _Clock(msgspec.Struct, array_like=True):
@@ -39,10 +37,11 @@ class _Clock(msgspec.Struct, array_like=True):
     provisional: bool
     forget: list[str]
     end_t: float | None
+    accept: str
 
 
 class _Step(msgspec.Struct, array_like=True):
-    samples: memoryview | None
+    samples: Head | None
     moved: bool
     clock: _Clock
 
@@ -51,19 +50,46 @@ _steps = msgpack_decoder(list[_Step])
 _clocks = msgpack_decoder(list[_Clock])
 
 
+def laid_out_steps(steps: Sequence[Step]) -> list[Buffer]:
+    """One operator's steps of a turn, in pieces that follow each other: columns are not copied."""
+    heads: list[_Step] = []
+    arrays: list[Buffer] = []
+    for step in steps:
+        head = None
+        if step.samples is not None and step.samples.kinds:
+            head, own = laid_out(step.samples)
+            arrays += own
+        heads.append(_Step(head, step.moved, _plain(step.clock)))
+    words = _encode(heads)
+    return [_LENGTH.pack(len(words)), words, bytes(-len(words) % 8), *arrays]
+
+
 def pack_steps(steps: Sequence[Step]) -> bytes:
     """One operator's steps of a turn."""
-    return _encode([_Step(_frame(step.samples), step.moved, _plain(step.clock)) for step in steps])
+    return b"".join(laid_out_steps(steps))
 
 
-def unpack_steps(ask: bytes | memoryview) -> list[Step]:
-    """The inverse of `pack_steps`; samples are views into the bytes."""
-    return [Step(_batch(step.samples), step.moved, _clock(step.clock)) for step in _steps(ask)]
+def unpack_steps(ask: Buffer) -> list[Step]:
+    """The inverse of both. Samples are copied: the memory may be another's by the time that they are judged."""
+    heads, at = _heads(ask)
+    found = []
+    for step in heads:
+        samples = None
+        if step.samples is not None:
+            samples, at = read(step.samples, ask, at)
+        found.append(Step(samples, step.moved, _clock(step.clock)))
+    return found
 
 
-def clocks_of(ask: bytes | memoryview) -> bytes:
+def clocks_of(ask: Buffer) -> bytes:
     """What Merge gets of a turn, from what any operator gets of it."""
-    return _encode([step.clock for step in _steps(ask)])
+    return _encode([step.clock for step in _heads(ask)[0]])
+
+
+def _heads(ask: Buffer) -> tuple[list[_Step], int]:
+    (length,) = _LENGTH.unpack_from(ask)
+    stop = _LENGTH.size + length
+    return _steps(memoryview(ask)[_LENGTH.size : stop]), stop + -length % 8
 
 
 def pack_clocks(clocks: Sequence[Clock]) -> bytes:
@@ -76,27 +102,11 @@ def unpack_clocks(clocks: bytes | memoryview) -> list[Clock]:
     return [_clock(clock) for clock in _clocks(clocks)]
 
 
-def _frame(batch: CheckedBatch | None) -> memoryview | None:
-    return memoryview(encode_data(numbered(batch))) if batch is not None and batch.kinds else None
-
-
-def _batch(payload: memoryview | None) -> CheckedBatch | None:
-    if payload is None:
-        return None
-    # arrays must be aligned, and they end the payload: see wkframe.py
-    lead = -len(payload) % 8
-    room = np.empty((lead + len(payload)) // 8, np.float64)
-    aligned = memoryview(room.view(np.uint8))[lead:]  # type: ignore[arg-type]
-    aligned[:] = payload
-    found = decode_data(aligned, OUR_COLUMNS)
-    return CheckedBatch(found.ids, found.kinds, found.vias, found.callsigns, found.called_t)
-
-
 def _plain(clock: Clock) -> _Clock:
     notes = [list(astuple(note)) for note in clock.notes]
     return _Clock(
         clock.away, notes, list(clock.gateways), clock.first, clock.tick, clock.provisional, list(clock.forget),
-        clock.end_t,
+        clock.end_t, clock.accept,
     )  # fmt: skip
 
 
@@ -104,7 +114,7 @@ def _clock(plain: _Clock) -> Clock:
     notes = tuple(ClockNote(*note) for note in plain.notes)
     return Clock(
         plain.away, notes, tuple(plain.gateways), plain.first, plain.tick, plain.provisional, tuple(plain.forget),
-        plain.end_t,
+        plain.end_t, plain.accept,
     )  # fmt: skip
 
 

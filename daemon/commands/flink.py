@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from watchkeeper.config.loader import ENV_FILE, load
-from watchkeeper.daemon.commands.arguments import positive, speed
+from watchkeeper.daemon.commands.arguments import mqtt_url, positive, speed
 from watchkeeper.streams.logs.exits import USAGE, exits, fail
 
 HELP = "Build the job for Apache Flink and submit it: the alarms are the same bytes as those of `watchkeeper replay`."
@@ -16,6 +16,8 @@ EXAMPLES = """\
 examples:
   watchkeeper flink flight.wklog --alarms out                        a small cluster within this process, to try it
   watchkeeper flink recordings/ --alarms out --cluster jm:8081       a folder in which logs come and grow, for good
+  watchkeeper flink recordings/ --to-mqtt mqtt://broker:1883 --cluster jm:8081
+                                                                     alarms to a broker, as the daemon publishes them
   watchkeeper flink -c FILE --jar flink-sql-connector-kafka.jar --cluster jm:8081
                                                                      flink.kafka_servers: from topic to topic
   watchkeeper flink recordings/ --alarms out --cluster jm:8081 --parallelism 4 --from file:///…/savepoint-1
@@ -32,7 +34,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "logs", metavar="LOG", nargs="*", type=Path, help="logs (.wklog), one after the other, or a folder; none: Kafka"
     )
     parser.add_argument("-c", "--config", metavar="FILE", type=Path, help=f"TOML file (default: {ENV_FILE}, or none)")
-    parser.add_argument("--alarms", metavar="DIR", help="files of alarm events, or an address of Flink; none: Kafka")
+    parser.add_argument("--alarms", metavar="DIR", help="files of alarm events, or an address of Flink")
+    parser.add_argument(
+        "--to-mqtt", type=mqtt_url, metavar="URL", help="a broker for alarm events; without it and --alarms: Kafka"
+    )
     parser.add_argument("--cluster", metavar="HOST:PORT", default="", help="the JobManager (default: within here)")
     parser.add_argument("--parallelism", type=positive, metavar="N", help="workers, whatever the configuration says")
     parser.add_argument("--speed", type=speed, help="of logs: 1 is real time (default: as fast as it goes)")
@@ -49,8 +54,8 @@ def main(args: argparse.Namespace) -> int:
     flink = config.flink
     if flink.parallelism & (flink.parallelism - 1):
         return _usage(f"flink.parallelism is {flink.parallelism}, it must be a power of two")
-    if not flink.kafka_servers and not (args.logs and args.alarms):
-        return _usage("give a LOG and --alarms DIR, or flink.kafka_servers in the configuration")
+    if not flink.kafka_servers and not (args.logs and (args.alarms or args.to_mqtt)):
+        return _usage("give a LOG and --alarms DIR or --to-mqtt URL, or flink.kafka_servers in the configuration")
     if args.cluster and not args.cluster.rpartition(":")[2].isdecimal():
         return _usage(f"--cluster {args.cluster}: expected HOST:PORT")
     if missing := [path for path in args.logs if not path.exists()]:
@@ -68,6 +73,7 @@ def main(args: argparse.Namespace) -> int:
         speed=0.0 if args.speed is None or math.isinf(args.speed) else args.speed,
         savepoint=args.savepoint,
         jars=tuple(args.jar),
+        mqtt=args.to_mqtt or "",
     )
     try:
         job = submit(config, order)

@@ -13,7 +13,7 @@ from watchkeeper.config.loader import ENV_FILE, ConfigError, load
 from watchkeeper.config.schema import Config
 from watchkeeper.daemon import logs
 from watchkeeper.daemon.background import leave
-from watchkeeper.daemon.commands.arguments import seconds
+from watchkeeper.daemon.commands.arguments import seconds, workers
 from watchkeeper.daemon.footprint import spare_tables
 from watchkeeper.daemon.outputs.base import SinkError
 
@@ -22,11 +22,12 @@ EXAMPLES = """\
 examples:
   watchkeeper run -c watchkeeper.toml
   watchkeeper run -c watchkeeper.toml --once              what is heard in 10 s, who would be judged, what is refused
+  watchkeeper run -c watchkeeper.toml --workers 4         vehicles are judged by four processes, with the same alarms
   WATCHKEEPER_BROKER__URL=mqtt://broker:1883 watchkeeper run
   kill -HUP PID      take new thresholds from the file, losing nothing
   kill -TERM PID     publish everything, save the state, exit 0
 
-exit codes: 0 stopped in order, 1 failed (with --once also: nothing was heard), 78 bad configuration
+exit codes: 0 stopped in order, 1 failed (with --once also: nothing was heard), 2 usage, 78 bad configuration
 """
 
 log = logging.getLogger(__name__)
@@ -41,12 +42,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--once", action="store_true", help="listen for a while, say what is heard, send nothing, exit")
     parser.add_argument(
-        "--seconds", type=seconds, default=ONCE_S, metavar="N", help=f"of --once: how long (default {ONCE_S:g})"
+        "--seconds", type=seconds, metavar="N", help=f"with --once: how long to listen (default: {ONCE_S:g})"
+    )
+    parser.add_argument(
+        "--workers",
+        type=workers,
+        default=0,
+        metavar="N",
+        help="judge the vehicles in N processes (docs/beyond-one-machine.md); default: in this one",
     )
 
 
 def main(args: argparse.Namespace) -> int:
     """Run the daemon; its exit code."""
+    if args.seconds is not None and not args.once:
+        print(
+            "watchkeeper: --seconds needs --once: without it the daemon runs until SIGTERM or Ctrl-C", file=sys.stderr
+        )
+        return 2
     try:
         config = load(args.config)
     except ConfigError as error:
@@ -54,19 +67,20 @@ def main(args: argparse.Namespace) -> int:
         return os.EX_CONFIG
     logs.set_up(config.log)
     if args.once:
-        return _once(config, args.seconds)
+        return _once(config, ONCE_S if args.seconds is None else args.seconds)
     spare_tables()
     # here, not above: the numeric libraries take a second, which a bad configuration need not wait for
     from watchkeeper.daemon.app import App  # noqa: PLC0415
     from watchkeeper.daemon.state.folder import StateError, StateRefusedError  # noqa: PLC0415
+    from watchkeeper.engines.workers.link import WorkerError  # noqa: PLC0415
 
     try:
-        app = App(config, reload=lambda: load(args.config))
+        app = App(config, reload=lambda: load(args.config), workers=args.workers)
         asyncio.run(app.run())
     except StateRefusedError as problem:
         print(problem, file=sys.stderr)
         return os.EX_CONFIG
-    except (StateError, SinkError, ModuleNotFoundError) as problem:
+    except (StateError, SinkError, ModuleNotFoundError, WorkerError) as problem:
         log.error("cannot start", extra=logs.kv(problem=problem))
         return 1
     except OSError as problem:

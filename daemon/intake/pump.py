@@ -106,6 +106,8 @@ class Pump:
         self._online = False
         self._until = inf
         self._finish = True
+        # when the newest that was fed had arrived, until all of it is judged
+        self._arrived_s: float | None = None
         # what is known of a time in which we were not listening, until the first sample after it
         self._absence: Absence | None = None
         # what arrives from this item on waits until then for the senders that are not back yet; when that began
@@ -231,9 +233,11 @@ class Pump:
                 await asyncio.sleep(GATHER_S)
                 await self._drain()
             self._idle()
+            await self.settle()
         if self._finish:
             self._settle_until_s = 0.0
         await self._drain()
+        await self.settle()
         if self._finish and (events := self.pipeline.finish()):
             self._submit(events, None)
 
@@ -321,7 +325,7 @@ class Pump:
 
     async def _feed(self, arrived_s: float | None, *, settled_t: float | None = None) -> None:
         """What is decoded; `settled_t`: it waited for others, and is not newer than this if its clocks are right."""
-        self._fed_s = self._now()
+        self._fed_s, self._arrived_s = self._now(), arrived_s
         if settled_t is None:
             batches = self.edge.take(FEED_SAMPLES)
         else:
@@ -340,6 +344,23 @@ class Pump:
                 self._submit(events, arrived_s)
             if arrived_s is not None and isfinite(self.pipeline.t_max):
                 self.wall.note(self.pipeline.t_max, arrived_s + self._wall_offset_s, arrived_s)
+
+    async def settle(self, *, in_turn: bool = False) -> None:
+        """Everything that was fed is judged: what several processes still had to say goes out.
+
+        `in_turn`: the caller has the pump's turn.
+        """
+        if not self.pipeline.under_way:
+            return
+        if not in_turn:
+            async with self.turn:
+                await self.settle(in_turn=True)
+            return
+        if events := self.pipeline.settle():
+            if self.running:
+                await self._wait_for_disk()
+            self._submit(events, self._arrived_s)
+        self._arrived_s = None
 
     async def _wait_for_disk(self) -> None:
         """The input log first, alarms after: else a restart would not know why they were raised."""

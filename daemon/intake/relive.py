@@ -67,6 +67,7 @@ async def relive(
     if (input_log.missing, input_log.gaps) != lost:
         pump.pipeline.away()
     rest = await again.feed(min(input_log.end.items, again.paused_after))
+    await pump.settle()
     pump.edge.wall_offset_s = offset_s
     left = again.left(offset_s)
     pump.put_back(left)

@@ -13,15 +13,18 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import msgspec
+import numpy as np
 
 from watchkeeper.config.schema import Broker, Config, Topics
 from watchkeeper.daemon.background import end
 from watchkeeper.streams.batch import Batch
 from watchkeeper.streams.codec.encode import encode_batch, encode_sample, sample_topic
+from watchkeeper.streams.codec.signals import spoken
 from watchkeeper.streams.logs.chunks import numbered
 from watchkeeper.streams.logs.pacing import Pacer, groups
 from watchkeeper.streams.messages import FIELDS, Kind
 from watchkeeper.streams.mqtt.transport import Transport, make_transport
+from watchkeeper.streams.signals import names_in
 
 # Messages handed over and not yet acknowledged.
 WINDOW = 500
@@ -99,7 +102,11 @@ def samples_of(batch: Batch, topics: Topics) -> Iterator[tuple[str, bytes]]:
             cols.seq.tolist(), cols.vid.tolist(), cols.via.tolist(), cols.t.tolist(), cols.data.T.tolist(), strict=True
         )
         for seq, vid, via, t, row in rows:
-            values: dict[str, float | str] = dict(zip(names, row, strict=True))
+            values: dict[str, float | str]
+            if kind is Kind.SIGNAL:
+                values = spoken(names_in(np.array(row[1:]).reshape(-1, 1))[0], row[0])
+            else:
+                values = dict(zip(names, row, strict=True))
             if via >= 0:
                 values["via"] = batch.vias[via]
             if kind is Kind.ADSB and batch.ids[vid] in batch.callsigns:

@@ -97,7 +97,7 @@ def _turns(batches: Iterable[Batch]) -> Iterator[Batch]:
     for batch in batches:
         waiting.append(batch)
         if sum(map(len, waiting)) >= TURN_SAMPLES:
-            yield join(waiting)
+            yield waiting[0] if len(waiting) == 1 else join(waiting)
             waiting = []
     if waiting:
         yield join(waiting)

@@ -23,22 +23,22 @@ from watchkeeper.daemon.intake.pump import SETTLE_S, Pump
 from watchkeeper.daemon.intake.relive import relive
 from watchkeeper.daemon.outputs.journal import Journal
 from watchkeeper.daemon.state.folder import StateFolder
-from watchkeeper.daemon.state.recovery import Snapshots, recover, settle, snapshot_metrics
+from watchkeeper.daemon.state.recovery import Snapshots, empty, recover, settle, snapshot_metrics
 from watchkeeper.daemon.state.snapshot import fingerprint
 from watchkeeper.detectors.alarms.events import RAISED, AlarmEvent
-from watchkeeper.detectors.engine.pipeline import Pipeline
 from watchkeeper.streams.mqtt.transport import Transport
 
 
 class Memory:
     """See the module's docstring. `journal` and `folder` are both there or both None."""
 
-    def __init__(self, config: Config, folder: StateFolder | None, journal: Journal | None) -> None:
+    def __init__(self, config: Config, folder: StateFolder | None, journal: Journal | None, workers: int = 0) -> None:
         self._config = config
+        self._mark = fingerprint(config, spread=workers > 0)
         self._folder = folder
         self._journal = journal
-        self._found = recover(config, folder, journal) if folder is not None and journal is not None else None
-        self.pipeline = self._found.pipeline if self._found is not None else Pipeline(config)
+        self._found = recover(config, folder, journal, workers) if folder is not None and journal is not None else None
+        self.pipeline = self._found.pipeline if self._found is not None else empty(config, workers)
         sinks = config.sinks
         self._log = (
             InputLog(folder.path, max_bytes=sinks.input_log_mb * 1_000_000, fsync=sinks.input_fsync, folder=folder)
@@ -67,8 +67,7 @@ class Memory:
         )
         self.keeper.on_stall, pump.is_late = pump.stalled, lambda: self.keeper.stalled
         if self._folder is not None and self._found is not None and self._journal is not None:
-            mark = fingerprint(self._config)
-            self.snapshots = Snapshots(pump, self.keeper, self._folder, self._journal, mark, self._found.position)
+            self.snapshots = Snapshots(pump, self.keeper, self._folder, self._journal, self._mark, self._found.position)
             self.keeper.on_pressure = self.snapshots.soon
             self._folder.on_return.append(self.snapshots.renew)
 

@@ -43,6 +43,7 @@ from watchkeeper.daemon.troubles import about_daemon
 from watchkeeper.detectors.alarms.events import CLEARED, AlarmEvent
 from watchkeeper.detectors.engine.pipeline import Pipeline
 from watchkeeper.detectors.sentence import ended_as
+from watchkeeper.engines.workers.pipeline import SpreadPipeline
 from watchkeeper.streams.foreign.states import StateEncoder, size_of
 
 log = logging.getLogger(__name__)
@@ -70,9 +71,14 @@ class Recovered(NamedTuple):
     """Input that the snapshot has besides, see `pack_waiting`."""
 
 
-def recover(config: Config, state: StateFolder, journal: Journal) -> Recovered:
+def empty(config: Config, workers: int = 0) -> Pipeline:
+    """A pipeline that has seen nothing: in this process, or in so many others."""
+    return SpreadPipeline(config, workers) if workers else Pipeline(config)
+
+
+def recover(config: Config, state: StateFolder, journal: Journal, workers: int = 0) -> Recovered:
     """The state of the last snapshot, and what it knows of lost parts of the journal. At worst it starts empty."""
-    found = _from_snapshot(config, state)
+    found = _from_snapshot(config, state, workers)
     past = journal.past
     if found.known > past.last:
         past.lose(found.known)
@@ -131,20 +137,20 @@ def settle(pipeline: Pipeline, journal: Journal, relived: Iterable[AlarmEvent]) 
     return [*(ended_as(event, "not_resumed") for event in orphans), *(ended_as(event, "not_known") for event in over)]
 
 
-def _from_snapshot(config: Config, folder: StateFolder) -> Recovered:
+def _from_snapshot(config: Config, folder: StateFolder, workers: int) -> Recovered:
     """The pipeline of the newest snapshot that can be used, or an empty one."""
-    path = folder.path / SNAPSHOT
+    path, mark = folder.path / SNAPSHOT, fingerprint(config, spread=workers > 0)
     for place in (path, previous(path)):
-        pipeline = Pipeline(config)
+        pipeline = empty(config, workers)
         try:
-            found = read_snapshot(place, fingerprint(config))
+            found = read_snapshot(place, mark)
             if found is None:
                 continue
             state, known = found
             pipeline.restore(state)
             position = Position(*state.get("input", ()))
             if place == path:
-                _check_spare(config, folder)
+                _check_spare(mark, folder)
             saved_s, waiting = state.get("saved_s", 0.0), state.get("waiting", b"")
             return Recovered(pipeline, True, state.get("edge"), position, known, saved_s, waiting)
         except SnapshotError as problem:
@@ -155,14 +161,14 @@ def _from_snapshot(config: Config, folder: StateFolder) -> Recovered:
             # whatever a state from another world does to a detector, it must not stop the start
             log.exception("snapshot ignored", extra=kv(file=place.name))
             folder.notes.append(f"{place.name} cannot be restored; what it had is learned again")
-    return Recovered(Pipeline(config), False, None, Position(), 0, 0.0)
+    return Recovered(empty(config, workers), False, None, Position(), 0, 0.0)
 
 
-def _check_spare(config: Config, folder: StateFolder) -> None:
+def _check_spare(mark: str, folder: StateFolder) -> None:
     """Is the older snapshot, which is not needed now, still good?"""
     spare = previous(folder.path / SNAPSHOT)
     try:
-        checked_snapshot(spare, fingerprint(config))
+        checked_snapshot(spare, mark)
     except SnapshotError as problem:
         if problem.damaged:
             log.warning("spare snapshot damaged", extra=kv(file=spare.name, problem=problem))
@@ -223,6 +229,8 @@ class Snapshots:
             while True:
                 await self._keeper.settled()
                 async with self._pump.turn:
+                    # what the state contains has been told
+                    await self._pump.settle(in_turn=True)
                     position = self._keeper.position
                     mark = position, self._pump.pipeline.ticks
                     if mark == self._saved:

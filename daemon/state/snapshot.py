@@ -49,9 +49,12 @@ class Header(_Format, frozen=True):
     """The journal's last number when it was taken: it knows of every event up to that one."""
 
 
-def fingerprint(config: Config) -> str:
-    """What the shape of the state depends on. Thresholds are not part of it: they change without losing state."""
-    shape = [FORMAT, config.fleet, config.frames, config.time.tick_s]
+def fingerprint(config: Config, *, spread: bool = False) -> str:
+    """What the shape of the state depends on. Thresholds are not part of it: they change without losing state.
+
+    `spread`: it is that of several processes, however many.
+    """
+    shape = [FORMAT, config.fleet, config.frames, config.time.tick_s, *(["spread"] if spread else [])]
     return blake2b(msgspec.json.encode(shape), digest_size=8).hexdigest()
 
 

@@ -18,9 +18,9 @@ def check(evidence: Evidence, declaration: Declaration, high: int) -> None:
         column = getattr(evidence, name)
         if column is not None and len(column) != n:
             raise ValueError(f"the column {name!r} has {len(column)} rows, not {n}")
-    for name, column in evidence.numbers.items():
-        if len(column) != n:
-            raise ValueError(f"the column {name!r} has {len(column)} rows, not {n}")
+    if set(map(len, evidence.numbers.values())) - {n}:
+        name, column = next((name, column) for name, column in evidence.numbers.items() if len(column) != n)
+        raise ValueError(f"the column {name!r} has {len(column)} rows, not {n}")
     if evidence.details and len(evidence.details) != n:
         raise ValueError(f"{len(evidence.details)} details for {n} rows")
     if not n:

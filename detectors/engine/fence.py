@@ -6,8 +6,9 @@ If nobody can be found it starts again, cold, with the next tick. One that keeps
 time and grow: the same samples give the same bytes.
 
 While a detector pauses, `blind` says so and the pipeline keeps its alarms as they are: they end when somebody has
-looked again. `retune`, `forget` and `restore` that raise start the detector again; `gauges`, `snapshot` and `coverage`
-are only left out. A saved state that cannot be used (parts.py) is said, and the detector starts without it.
+looked again. `retune`, `forget` and `restore` that raise start the detector again; `gauges`, `snapshot`, `coverage` and
+evidence that is worked out later are only left out. A saved state that cannot be used (parts.py) is said, and the
+detector starts without it.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from __future__ import annotations
 import logging
 from collections import Counter, deque
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -40,7 +42,7 @@ EXCLUDE_S, EXCLUDE_MAX_S = 60.0, 3600.0
 # A detector that has not failed for so long is well again.
 WELL_S = 60.0
 # Methods without which the detector still detects.
-LEFT_OUT = frozenset({"gauges", "snapshot", "coverage", "explain"})
+LEFT_OUT = frozenset({"gauges", "snapshot", "coverage", "explain", "further"})
 # Distinct errors that are remembered as logged.
 LOGGED = 100
 NOBODY: I4 = np.empty(0, np.int32)
@@ -101,7 +103,13 @@ class Fence:
         except Exception as error:
             self._fail(error, seen)
             return []
-        return found
+        return [self._fenced(evidence) if evidence.further is not None else evidence for evidence in found]
+
+    def _fenced(self, evidence: Evidence) -> Evidence:
+        """Evidence whose `further` is asked behind the fence: one that raises adds nothing."""
+        further = evidence.further
+        assert further is not None
+        return replace(evidence, further=lambda row: self._safely("further", lambda: further(row)) or {})
 
     def quiet_until(self, t: float) -> float:
         """Until when the detector has nothing to say without samples; `t` when it does not say."""

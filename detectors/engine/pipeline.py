@@ -17,7 +17,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
 from functools import partial
 from itertools import repeat
 from typing import Any
@@ -35,17 +34,9 @@ from watchkeeper.detectors.clock.declaration import CLOCK
 from watchkeeper.detectors.coverage.declaration import WATCH
 from watchkeeper.detectors.declaration import AlarmKind
 from watchkeeper.detectors.engine import state
-from watchkeeper.detectors.engine.arrivals import Arrivals, single
-from watchkeeper.detectors.engine.eventtime import (
-    ACCEPT,
-    LATE,
-    REFUSED,
-    EventClock,
-    HeldSample,
-    Verdict,
-    closed_tick,
-    tick_of,
-)
+from watchkeeper.detectors.engine.admission import RESET, by_kind, one_by_one
+from watchkeeper.detectors.engine.arrivals import Arrivals
+from watchkeeper.detectors.engine.eventtime import EventClock, Verdict, closed_tick, tick_of
 from watchkeeper.detectors.engine.gateways import Gateways
 from watchkeeper.detectors.engine.guard import Guard
 from watchkeeper.detectors.engine.part import WHOLE, Part
@@ -160,16 +151,8 @@ class Pipeline:
         via = self.gateway_table.translate(batch.vias, arrivals.via)
         verdict = self.clock.admit(arrivals.t, batch.ids, arrivals.vid, via, arrivals.held, self._drop)
         if verdict.resets or verdict.released:
-            return self._feed_jump(batch, arrivals, verdict)
-        for kind, cols in batch.kinds.items():
-            place = arrivals.place[kind]
-            codes = verdict.codes[place]
-            if verdict.shifted:
-                cols = replace(cols, t=verdict.t[place])  # noqa: PLW2901
-            if codes.any():
-                self._drop(kind, Drop.LATE, int((codes == LATE).sum()))
-                self._drop(kind, Drop.CLOCK, int((codes == REFUSED).sum()))
-                cols = cols.take(codes == ACCEPT)  # noqa: PLW2901
+            return self._feed_jump(arrivals, verdict)
+        for kind, cols in by_kind(arrivals, verdict, self._drop):
             self._accept(batch, kind, cols, moved=verdict.shifted)
         return self._run(self.clock.closed)
 
@@ -275,6 +258,15 @@ class Pipeline:
         newest = max([self.clock.t_max, *(pending.last_t for pending in self._pending.values() if pending.n)])
         return self._run(int(np.ceil(newest / self.clock.tick_s))) if newest > -np.inf else []
 
+    @property
+    def under_way(self) -> bool:
+        """Whether something that was fed is judged elsewhere. Here nothing is: a call gives all of its events."""
+        return False
+
+    def settle(self) -> list[AlarmEvent]:
+        """The events of what is under way."""
+        return []
+
     # -- intake ---------------------------------------------------------------------------------------------
 
     def _accept(self, batch: CheckedBatch, kind: Kind, cols: Columns, *, moved: bool = True) -> None:
@@ -307,23 +299,14 @@ class Pipeline:
         self.samples[kind.word] += len(block.t)
         self._pending[kind].add(block)
 
-    def _feed_jump(self, batch: CheckedBatch, arrivals: Arrivals, verdict: Verdict) -> list[AlarmEvent]:
-        """A batch in which time itself jumped: sample by sample, because order matters now and it is rare."""
+    def _feed_jump(self, arrivals: Arrivals, verdict: Verdict) -> list[AlarmEvent]:
+        """A batch in which time itself jumped."""
         events: list[AlarmEvent] = []
-        released: dict[int, list[HeldSample]] = {}
-        for at, held in verdict.released:
-            released.setdefault(at, []).append(held)
-        for i, code in enumerate(verdict.codes.tolist()):
-            if i in verdict.resets:
+        for found in one_by_one(arrivals, verdict, self._drop):
+            if found is RESET:
                 events += self._new_era()
-            for held in released.get(i, []):
-                self._accept(*single(held))
-            if code == ACCEPT:
-                kind, row = arrivals.where(i)
-                cols = replace(batch.kinds[kind].take(np.array([row])), t=verdict.t[i : i + 1])
-                self._accept(batch, kind, cols)
-            elif code in (LATE, REFUSED):
-                self._drop(arrivals.where(i)[0], Drop.LATE if code == LATE else Drop.CLOCK)
+            else:
+                self._accept(*found)
         return events + self._run(self.clock.closed)
 
     def _new_era(self) -> list[AlarmEvent]:

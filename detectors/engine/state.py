@@ -69,7 +69,7 @@ def restore(p: Pipeline, state: dict[str, Any]) -> None:
     p.crowded_out = state["crowded_out"]
     p.fleet.restore(state["fleet"])
     for kind, pending in p._pending.items():
-        pending.restore(state["pending"][kind.word])
+        pending.restore(state["pending"].get(kind.word, {}))
     p.gateway_table.restore(state["vias"])
     p._declare()
     p.book.restore(state["book"])

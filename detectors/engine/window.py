@@ -101,9 +101,12 @@ class Pending:
 
 
 def samples_of(kind: Kind, block: Block, slots: int, count_duplicates: Callable[[int], None]) -> Samples:
-    """One tick's samples sorted by (slot, t); of samples with the same slot and time the first to arrive stays."""
+    """One tick's samples sorted by (slot, t); of samples with the same slot and time the first to arrive stays.
+
+    Of signals a vehicle has many at one time: the detector, which knows them by name, leaves out what comes twice.
+    """
     order, duplicate = _by_slot(block.slot, block.t, slots)
-    if duplicate.any():
+    if kind is not Kind.SIGNAL and duplicate.any():
         count_duplicates(int(duplicate.sum()))
         order = order[~duplicate]
     data = np.take(block.data, order, axis=1)

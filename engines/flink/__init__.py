@@ -1,6 +1,6 @@
 """The stages of engines/ as a job of Apache Flink: the cluster moves the bytes, keeps the state and starts again.
 
-    numbers ──▶ Front ──┬─▶ vehicles, n times ──┬─▶ Merge ──▶ files or Kafka
+    numbers ──▶ Front ──┬─▶ vehicles, n times ──┬─▶ Merge ──▶ files, MQTT or Kafka
                         ├─▶ fleet ──────────────┤
                         └───────────────────────┘
 

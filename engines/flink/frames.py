@@ -15,7 +15,6 @@ from collections.abc import Sequence
 from io import BytesIO
 from pathlib import Path
 
-from watchkeeper.engines.wire import OUR_COLUMNS
 from watchkeeper.streams.batch import Batch
 from watchkeeper.streams.logs.base import LogError
 from watchkeeper.streams.logs.chunks import numbered
@@ -29,8 +28,11 @@ from watchkeeper.streams.logs.wkframe import (
     read_payload,
 )
 from watchkeeper.streams.logs.wklog import LogReader
+from watchkeeper.streams.messages import FIELDS, Kind
 
 log = logging.getLogger(__name__)
+# Writer and reader are of the same version.
+OUR_COLUMNS = {kind.word: list(range(len(FIELDS[kind]))) for kind in Kind}
 Place = tuple[str, int]
 """A log, and a byte in it; 0 is its first frame."""
 START: Place = ("", 0)
@@ -47,7 +49,7 @@ def frame_of(raw: bytes) -> Batch:
 
 
 def frame(batch: Batch) -> bytes:
-    """A batch as one message of a topic; writer and reader are of the same version."""
+    """A batch as one message of a topic."""
     return pack_frame(DATA, encode_data(numbered(batch), packed=True), len(batch), batch.t_min, batch.t_max)
 
 

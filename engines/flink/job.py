@@ -17,6 +17,7 @@ from typing import Any
 import pyflink
 from pyflink.common import Configuration, Row, Types, WatermarkStrategy
 from pyflink.datastream import DataStream, KeyedProcessFunction, KeyedStream, StreamExecutionEnvironment
+from pyflink.datastream.connectors.base import Sink
 from pyflink.datastream.connectors.number_seq import NumberSequenceSource
 from pyflink.java_gateway import get_gateway
 
@@ -26,8 +27,9 @@ from watchkeeper.engines.flink.front import MESSAGE, TO_FLEET, FrontFunction
 from watchkeeper.engines.flink.kafka import from_kafka, to_kafka
 from watchkeeper.engines.flink.merge import MergeFunction
 from watchkeeper.engines.flink.messages import ONLY, Plan, key_of
+from watchkeeper.engines.flink.mqtt import MqttFunction
 from watchkeeper.engines.flink.operators import ANSWER, FleetFunction, VehiclesFunction
-from watchkeeper.engines.flink.sinks import to_files
+from watchkeeper.engines.flink.sinks import to_files, to_nowhere
 from watchkeeper.streams.split import BUCKETS
 
 # A message is one frame, thousands of samples: a few fill a bundle. What waits in a bundle also waits for a checkpoint.
@@ -38,7 +40,10 @@ ENDLESS = 2**62
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What to run where. `cluster` is HOST:PORT of a JobManager, "" a small cluster within this process."""
+    """What to run where. `cluster` is HOST:PORT of a JobManager, "" a small cluster within this process.
+
+    `alarms` is a folder for files of events, `mqtt` the address of a broker, or both; without them Kafka gets them.
+    """
 
     logs: tuple[str, ...]
     alarms: str
@@ -46,6 +51,7 @@ class Order:
     speed: float = 0.0
     savepoint: str = ""
     jars: tuple[str, ...] = ()
+    mqtt: str = ""
     # another class for this stage, and further settings of Flink
     vehicles: Callable[[Plan], KeyedProcessFunction] = VehiclesFunction
     more: dict[str, str] = field(default_factory=dict)
@@ -64,10 +70,18 @@ def submit(config: Config, order: Order) -> Any:
     fleet = _one(fleet.process(FleetFunction(plan), ANSWER), "fleet").slot_sharing_group("default")
     answers = _keyed(vehicles.union(fleet))
     events = _one(answers.process(MergeFunction(plan), Types.STRING()), "merge").slot_sharing_group("default")
-    made = to_files(order.alarms) if order.alarms else to_kafka(config.flink, order.jars)
-    sink = events.sink_to(made).name("alarms").uid("alarms").set_parallelism(1)
+    if order.mqtt:
+        published = events.process(MqttFunction(config, order.mqtt), Types.STRING())
+        events = _one(published, "mqtt").slot_sharing_group("default")
+    sink = events.sink_to(_sink(config, order)).name("alarms").uid("alarms").set_parallelism(1)
     sink.slot_sharing_group("default")
     return env.execute_async("watchkeeper")
+
+
+def _sink(config: Config, order: Order) -> Sink:
+    if order.alarms:
+        return to_files(order.alarms)
+    return to_nowhere() if order.mqtt else to_kafka(config.flink, order.jars)
 
 
 def environment(config: Config, order: Order) -> StreamExecutionEnvironment:

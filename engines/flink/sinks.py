@@ -5,7 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from pyflink.common.serialization import Encoder
+from pyflink.datastream.connectors.base import Sink
 from pyflink.datastream.connectors.file_system import FileSink, OutputFileConfig, RollingPolicy
+from pyflink.java_gateway import get_gateway
 
 
 def to_files(folder: str) -> FileSink:
@@ -21,3 +23,8 @@ def to_files(folder: str) -> FileSink:
         .with_rolling_policy(RollingPolicy.on_checkpoint_rolling_policy())
         .build()
     )
+
+
+def to_nowhere() -> Sink:
+    """Events that were published before (mqtt.py)."""
+    return Sink(get_gateway().jvm.org.apache.flink.streaming.api.functions.sink.v2.DiscardingSink())

@@ -2,6 +2,7 @@
 
     T, ask    -> answers to the turn (wire.py)          D -> the operator's dump
     L, dump   -> empty: the dump is taken over          F -> figures of the operator, MessagePack
+    R, config -> empty: new thresholds                  V -> what there is to see (view.py)
 
 A message that raises is answered by `!` and the words; after that the worker ends: half an operator is worse than none.
 A message says where in shared memory (memory.py) its body is: kind, length as eight bytes, path.
@@ -17,6 +18,7 @@ import signal
 import struct
 import traceback
 from multiprocessing.connection import Connection
+from multiprocessing.reduction import ForkingPickler
 from queue import Queue
 from threading import Thread
 from time import process_time
@@ -29,9 +31,11 @@ from watchkeeper.detectors.engine.warmup import warm_up
 from watchkeeper.engines.operator import Operator
 from watchkeeper.engines.workers.figures import figures_of
 from watchkeeper.engines.workers.memory import View
+from watchkeeper.engines.workers.view import Watching
+from watchkeeper.streams.foreign.states import StateEncoder
 
 # Turns that are read ahead.
-AHEAD = 2
+AHEAD = 8
 OK, FAILED = b"+", b"!"
 # The message after which a worker ends.
 END = b"E"
@@ -46,15 +50,14 @@ def serve(pipe: Connection, config: Config, part: Part) -> None:
     Thread(target=_read, args=(pipe, asks), daemon=True).start()
     try:
         warm_up(config)
-        operator = Operator(config, part)
-        began_s = process_time()
+        worker = _Worker(Operator(config, part))
         _send(pipe, OK, b"")
         views: dict[bytes, View] = {}
         while (ask := asks.get()) is not None:
             (length,), path = struct.unpack("<Q", ask[1:9]), ask[9:]
             if path not in views:
                 views[path] = View(path.decode())
-            _send(pipe, OK, _do(operator, ask[:1], views[path].view(length), began_s))
+            _send(pipe, OK, worker.do(ask[:1], views[path].view(length)))
     except (BrokenPipeError, EOFError):
         pass  # the parent has gone, and so do we
     except BaseException:
@@ -63,16 +66,37 @@ def serve(pipe: Connection, config: Config, part: Part) -> None:
     os._exit(0)
 
 
-def _do(operator: Operator, kind: bytes, body: memoryview, began_s: float) -> bytes | bytearray:
-    if kind == b"T":
-        return operator.answer(body)
-    if kind == b"D":
-        return operator.dump()
-    if kind == b"L":
-        operator.load(bytes(body))
-        return b""
-    cpu_s, peak_mb = process_time() - began_s, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    return msgspec.msgpack.encode(msgspec.structs.replace(figures_of(operator.pipeline), cpu_s=cpu_s, peak_mb=peak_mb))
+class _Worker:
+    """The operator, and what is asked about it."""
+
+    def __init__(self, operator: Operator) -> None:
+        self._operator = operator
+        self._began_s = process_time()
+        self._watching: Watching | None = None
+        self._encoder = StateEncoder()
+
+    def do(self, kind: bytes, body: memoryview) -> bytes | bytearray:
+        """The answer to one message."""
+        operator = self._operator
+        if kind == b"T":
+            return operator.answer(body)
+        if kind == b"V":
+            # who is never asked need not keep anything for it
+            self._watching = self._watching or Watching(operator.pipeline)
+            return self._encoder.encode(self._watching.view())
+        if kind == b"D":
+            return operator.dump()
+        if kind == b"L":
+            operator.load(bytes(body))
+            return b""
+        if kind == b"R":
+            operator.pipeline.retune(ForkingPickler.loads(body))
+            return b""
+        used = {
+            "cpu_s": process_time() - self._began_s,
+            "peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+        }
+        return msgspec.msgpack.encode(msgspec.structs.replace(figures_of(operator.pipeline), **used))
 
 
 def _read(pipe: Connection, asks: Queue[bytes | None]) -> None:

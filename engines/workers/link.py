@@ -8,6 +8,7 @@ A worker that ends, or whose answer is an error, fails everything: WorkerError, 
 from __future__ import annotations
 
 import struct
+from collections.abc import Sequence
 from contextlib import suppress
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
@@ -16,6 +17,7 @@ from threading import Thread
 
 from watchkeeper.config.schema import Config
 from watchkeeper.detectors.engine.part import Part
+from watchkeeper.engines.columns import Buffer
 from watchkeeper.engines.workers.child import END, FAILED, serve
 from watchkeeper.engines.workers.memory import Block
 
@@ -64,14 +66,23 @@ class Link:
         """Whether there is an answer now."""
         return not self._answers.empty()
 
-    def ask(self, kind: bytes, body: bytes = b"") -> None:
-        """One more message."""
+    def ask(self, kind: bytes, body: Sequence[Buffer] = ()) -> None:
+        """One more message, its body in pieces."""
         if self._unanswered >= self._most:
             raise RuntimeError(f"{self._unanswered} messages to worker {self.name} are not answered yet")
         self._unanswered += 1
         block = self._blocks[self._number % len(self._blocks)]
         self._number += 1
         self._asks.put(kind + struct.pack("<Q", block.write(body)) + block.path.encode())
+
+    def check(self) -> None:
+        """WorkerError: there will be no more answers."""
+        if self.failed:
+            # the answers that came before it are for those who asked
+            while not isinstance(found := self._answers.get(), WorkerError):
+                pass
+            self._answers.put(found)
+            raise found
 
     def answer(self, timeout_s: float | None = None) -> bytes:
         """The next answer. WorkerError: there will be none."""

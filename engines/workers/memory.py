@@ -1,6 +1,6 @@
 """Memory that two processes share: blocks that are written here and read there, in turns, without a copy between.
 
-    block.write(body) -> length       parent
+    block.write(pieces) -> length     parent
     block.view(length) -> memoryview  child, which opened the parent's block by `block.path`
 
 A block is a file without a name (memfd): it is gone when both processes are, however they ended.
@@ -10,6 +10,9 @@ from __future__ import annotations
 
 import mmap
 import os
+from collections.abc import Sequence
+
+from watchkeeper.engines.columns import Buffer, size_of
 
 # Blocks grow to a multiple of this, in bytes.
 GRAIN = 1 << 20
@@ -24,14 +27,18 @@ class Block:
         self._size = 0
         self.path = f"/proc/{os.getpid()}/fd/{self._file}"
 
-    def write(self, body: bytes | bytearray | memoryview) -> int:
-        """Put this in place of what was there; its length."""
-        if self._map is None or len(body) > self._size:
-            self._size = -(-len(body) // GRAIN) * GRAIN + GRAIN
+    def write(self, pieces: Sequence[Buffer]) -> int:
+        """Put these, one after the other, in place of what was there; their length."""
+        length = size_of(pieces)
+        if self._map is None or length > self._size:
+            self._size = -(-length // GRAIN) * GRAIN + GRAIN
             os.ftruncate(self._file, self._size)
             self._map = mmap.mmap(self._file, self._size)
-        self._map[: len(body)] = body
-        return len(body)
+        at = 0
+        for piece in pieces:
+            self._map[at : at + len(piece)] = piece
+            at += len(piece)
+        return length
 
     def close(self) -> None:
         """Give it back."""

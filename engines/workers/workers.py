@@ -11,8 +11,10 @@ are the same bytes in the same order as those of one Pipeline; only with which c
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from multiprocessing.reduction import ForkingPickler
 from types import TracebackType
+from typing import Any
 
 import msgspec
 
@@ -24,28 +26,49 @@ from watchkeeper.engines.merge import Merge
 from watchkeeper.engines.regroup import regroup
 from watchkeeper.engines.sharded import Dump, undumped
 from watchkeeper.engines.steps import Clock, Turn
-from watchkeeper.engines.wire import pack_steps, unpack_answers
+from watchkeeper.engines.wire import laid_out_steps, unpack_answers
 from watchkeeper.engines.workers.figures import Figures
 from watchkeeper.engines.workers.link import Link
 from watchkeeper.streams.batch import Batch
 from watchkeeper.streams.foreign.decode import msgpack_decoder
+from watchkeeper.streams.foreign.states import decode_state
 
-# Turns under way: enough that a worker finds the next one when it is done, few enough to stop soon.
-DEPTH = 4
+# Turns under way: so many that a worker finds the next one when it is done, though only some of them close a tick and
+# take long; few enough to stop soon.
+DEPTH = 8
+# Under way: what there is to see, not a turn.
+LOOK = None
 _figures = msgpack_decoder(Figures)
 
 
 class Workers:
     """See the module's docstring. Raises WorkerError from every method when a worker has ended or failed."""
 
-    def __init__(self, config: Config, workers: int) -> None:
+    def __init__(self, config: Config, workers: int, *, start: bool = True) -> None:
         self.config = config
         self.front, self.merge = Front(config, workers), Merge(config)
-        self.links = [Link(config, of_vehicles(i, workers), DEPTH + 1) for i in range(workers)]
-        self.links.append(Link(config, FLEET, DEPTH + 1))
-        self._under_way: deque[list[Clock]] = deque()
+        self.links: list[Link] = []
+        # turns that ran ticks, or may have
+        self.ticks = 0
+        # what the workers show when they are asked to look; and time that went back for good
+        self.on_views: Callable[[list[dict[str, Any]]], None] = lambda _views: None
+        self.on_end: Callable[[], None] = lambda: None
+        # what every worker has been asked and not all have answered: the clocks of a turn, or LOOK
+        self._under_way: deque[list[Clock] | None] = deque()
+        self._loaded: list[bytes] = []
+        if start:
+            self.start()
+
+    def start(self) -> None:
+        """Start the workers, with what was loaded before; returns when all are ready."""
+        parts = [*(of_vehicles(i, self.front.shards) for i in range(self.front.shards)), FLEET]
+        # one after the other would take the time of all
+        self.links = [Link(self.config, part, DEPTH + 2) for part in parts]
         for link in self.links:
             link.answer()
+        if self._loaded:
+            self._all(b"L", self._loaded)
+            self._loaded = []
 
     def __enter__(self) -> Workers:
         return self
@@ -78,9 +101,20 @@ class Workers:
         """See Pipeline: everything that is left."""
         return self._send(self.front.finish()) + self.settle()
 
+    def accept(self, vehicle: str) -> list[AlarmEvent]:
+        """See Pipeline."""
+        return self._send(self.front.accept(vehicle))
+
     def away(self) -> None:
         """See Pipeline."""
         self.front.away()
+
+    def look(self) -> list[AlarmEvent]:
+        """Ask the workers what there is to see; `on_views` gets it when all have answered."""
+        for link in self.links:
+            link.ask(b"V")
+        self._under_way.append(LOOK)
+        return self._keep_up()
 
     def ready(self) -> list[AlarmEvent]:
         """The events of turns that all workers have answered by now."""
@@ -88,6 +122,11 @@ class Workers:
         while self._under_way and all(link.answered for link in self.links):
             events += self._take()
         return events
+
+    @property
+    def under_way(self) -> bool:
+        """Whether a worker has still to answer."""
+        return bool(self._under_way)
 
     def settle(self) -> list[AlarmEvent]:
         """Wait for everything that is under way."""
@@ -98,29 +137,52 @@ class Workers:
 
     def _send(self, turn: Turn) -> list[AlarmEvent]:
         for i, link in enumerate(self.links):
-            link.ask(b"T", pack_steps([step[i] for step in turn.steps]))
+            link.ask(b"T", laid_out_steps([step[i] for step in turn.steps]))
         self._under_way.append(turn.clocks)
-        events: list[AlarmEvent] = []
-        while len(self._under_way) > DEPTH:
-            events += self._take()
+        self.ticks += any(clock.tick is not None for clock in turn.clocks)
+        events = self._keep_up()
         if self.front.roster.filling:
             # who has an alarm need not leave: what Front is told of that must not depend on who is fast
             events += self.settle()
             self.front.roster.spared = self.merge.alarmed
         return events + self.ready()
 
+    def _keep_up(self) -> list[AlarmEvent]:
+        events: list[AlarmEvent] = []
+        while len(self._under_way) > DEPTH:
+            events += self._take()
+        return events
+
     def _take(self) -> list[AlarmEvent]:
         clocks = self._under_way.popleft()
-        answers = [unpack_answers(link.answer()) for link in self.links]
-        return self.merge.take(clocks, list(zip(*answers, strict=True)))
+        found = [link.answer() for link in self.links]
+        if clocks is LOOK:
+            self.on_views([decode_state(view) for view in found])
+            return []
+        answers = [unpack_answers(answer) for answer in found]
+        events = self.merge.take(clocks, list(zip(*answers, strict=True)))
+        if any(clock.end_t is not None for clock in clocks):
+            self.on_end()
+        return events
+
+    def _all(self, kind: bytes, bodies: Sequence[bytes] = ()) -> list[bytes]:
+        """Ask every worker, with a body of its own, and wait for all of them; nothing may be under way."""
+        if self._under_way:
+            raise RuntimeError(f"{len(self._under_way)} turns are under way: settle first")
+        for i, link in enumerate(self.links):
+            link.ask(kind, [bodies[i]] if bodies else ())
+        return [link.answer() for link in self.links]
 
     # -- looking in from outside ----------------------------------------------------------------------------
 
     def figures(self) -> list[Figures]:
         """What the workers say of themselves; nothing may be under way."""
+        return [_figures(found) for found in self._all(b"F")]
+
+    def check(self) -> None:
+        """WorkerError: a worker has ended or failed."""
         for link in self.links:
-            link.ask(b"F")
-        return [_figures(link.answer()) for link in self.links]
+            link.check()
 
     @property
     def failed(self) -> bool:
@@ -144,12 +206,18 @@ class Workers:
 
     # -- life beyond one process ----------------------------------------------------------------------------
 
+    def retune(self, config: Config) -> None:
+        """See Pipeline; nothing may be under way."""
+        self.config = config
+        self.front.retune(config)
+        self.merge.retune(config)
+        if self.links:
+            self._all(b"R", [bytes(ForkingPickler.dumps(config))] * len(self.links))
+
     def dump(self) -> bytes:
         """The state of all stages, as that of Sharded; nothing may be under way."""
-        for link in self.links:
-            link.ask(b"D")
-        states: Sequence[bytes] = [link.answer() for link in self.links]
-        return msgspec.msgpack.encode(Dump(self.front.dump(), list(states), self.merge.dump()))
+        states = self._all(b"D") if self.links else self._loaded
+        return msgspec.msgpack.encode(Dump(self.front.dump(), states, self.merge.dump()))
 
     def load(self, dump: bytes) -> None:
         """Take over a dump, of whatever number of workers."""
@@ -159,7 +227,7 @@ class Workers:
             vehicles = regroup(vehicles, self.front.shards)
         self.front.load(states.front)
         self.merge.load(states.merge)
-        for link, state in zip(self.links, [*vehicles, fleet], strict=True):
-            link.ask(b"L", state)
-        for link in self.links:
-            link.answer()
+        if self.links:
+            self._all(b"L", [*vehicles, fleet])
+        else:
+            self._loaded = [*vehicles, fleet]

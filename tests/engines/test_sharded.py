@@ -71,8 +71,8 @@ def test_shards_give_the_bytes_of_one_pipeline(world: list[Batch], single: list[
     assert any(b'"diagnosis":{' in line for line in single)
 
 
-@pytest.mark.parametrize("scenario", ["jamming", "controlled", "demo"])
-def test_areas_and_intent_too(scenario: str) -> None:
+@pytest.mark.parametrize("scenario", ["jamming", "controlled", "demo", "signals"])
+def test_areas_intent_and_signals_too(scenario: str) -> None:
     batches = list(simulate(scenario, seed=2, seconds=150).batches())
     alone = through(Pipeline(Config()), batches)
     assert alone

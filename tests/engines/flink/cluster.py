@@ -31,7 +31,7 @@ SETTINGS = {
     "rest.bind-address": "localhost",
     "rest.address": "localhost",
     "heartbeat.interval": "1000",
-    "heartbeat.timeout": "8000",
+    "heartbeat.timeout": "5000",
     "web.submit.enable": "false",
     # an exception that nobody catches ends the process: a job that only looks alive is worse than one that failed
     "cluster.uncaught-exception-handling": "FAIL",

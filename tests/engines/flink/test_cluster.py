@@ -1,14 +1,17 @@
 """On a real cluster of two TaskManagers the events are the bytes of one Pipeline: `make flink`.
 
-Whatever the number of workers; with TaskManagers and Python workers killed; over savepoints with another number of
-workers; and after a worker that ran out of memory.
+Whatever the number of workers; with TaskManagers and Python workers killed, in files and on a broker; over savepoints
+with another number of workers; and after a worker that ran out of memory.
 """
 
 from __future__ import annotations
 
+import json
 import random
+import shutil
 import signal
 import time
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -20,6 +23,7 @@ pytest.importorskip("pyflink")
 
 from tests.engines.flink.cluster import Cluster
 from tests.engines.flink.faults import LeakyVehicles
+from tests.engines.flink.subscriber import Subscriber
 from tests.engines.flink.worlds import everything, of_one_pipeline, written
 from watchkeeper.config.flink import Flink
 from watchkeeper.config.schema import Config
@@ -52,6 +56,17 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
         yield cluster
 
 
+@pytest.fixture(scope="module")
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Subscriber | None]:
+    """Somebody who hears what is published; None where there is no mosquitto."""
+    if shutil.which("mosquitto") is None:
+        warnings.warn("mosquitto is not installed: nothing is published", stacklevel=1)
+        yield None
+        return
+    with Subscriber(tmp_path_factory.mktemp("broker")) as subscriber:
+        yield subscriber
+
+
 def config(cluster: Cluster, parallelism: int, **more: Any) -> Config:
     flink = Flink(parallelism=parallelism, checkpoint_s=1.0, frames=2, checkpoint_dir=cluster.checkpoints, **more)
     return msgspec.structs.replace(Config(), flink=flink)
@@ -82,15 +97,18 @@ def test_same_bytes(cluster: Cluster, log: Path, single: list[bytes], tmp_path: 
     assert events(tmp_path) == single
 
 
-def test_killed_ten_times(cluster: Cluster, log: Path, single: list[bytes], tmp_path: Path) -> None:
+def test_killed_ten_times(
+    cluster: Cluster, log: Path, single: list[bytes], tmp_path: Path, broker: Subscriber | None
+) -> None:
+    """In the files each event is once; on the broker in the same bytes, perhaps more than once."""
     chance = random.Random(18)
-    client = submit(
-        config(cluster, 2, restart_delay_s=0.2), Order((str(log),), str(tmp_path), cluster.address, speed=20.0)
-    )
+    url = "" if broker is None else broker.url
+    order = Order((str(log),), str(tmp_path), cluster.address, speed=20.0, mqtt=url)
+    client = submit(config(cluster, 2, restart_delay_s=0.2), order)
     job = str(client.get_job_id())
     for victim in chance.sample(["TaskManager", "worker"] * 5, 10):
         cluster.wait(lambda: running(cluster, job) and len(cluster.pythons()) >= 3, DONE_S)
-        time.sleep(chance.uniform(0.0, 5.0))
+        time.sleep(chance.uniform(0.0, 2.0))
         assert running(cluster, job)
         before = restarted_at(cluster, job)
         if victim == "worker":
@@ -100,6 +118,12 @@ def test_killed_ten_times(cluster: Cluster, log: Path, single: list[bytes], tmp_
         cluster.wait(lambda t=before: restarted_at(cluster, job) > t, DONE_S)
     cluster.wait(lambda: ended(cluster, job), DONE_S)
     assert events(tmp_path) == single
+    if broker is not None:
+        heard = {payload for _, payload in broker.heard() if payload}
+        assert sorted(heard) == single
+        last = {event["id"]: event["state"] for event in map(json.loads, of_one_pipeline(log))}
+        shown = {json.loads(payload)["id"] for payload in broker.retained().values()}
+        assert shown == {name for name, state in last.items() if state != "cleared"}
 
 
 def test_savepoints_with_another_number_of_workers(
