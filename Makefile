@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 ARGS ?=
 
-.PHONY: demo test flink flink-cost chaos mutants check check-page coverage bench bench-check data proofs fuzz reproduce docs dashboards lock licences sbom packages site parts contained notebook pictures clean
+.PHONY: demo test flink flink-cost chaos mutants check check-page coverage bench bench-check data proofs fuzz reproduce docs dashboards lock licences sbom packages site site-version parts contained notebook pictures clean
 
 demo: $(VENV)/runs ## broker, simulator, daemon and live alarms: make demo ARGS="--seconds 60"
 	$(BIN)/watchkeeper demo $(ARGS)
@@ -94,9 +94,9 @@ notebook: $(VENV)/ready ## examples/python.ipynb, made from examples/python.py a
 
 # Those of plots are made by the evaluations that docs/evaluation names next to them.
 pictures: $(VENV)/ready ## docs/images of the live page, reports and episodes, from the code as it is; needs chromium and recordings
-	PYTHONPATH=tests $(BIN)/python tests/daemon/live/screenshots.py
-	PYTHONPATH=tests $(BIN)/python tests/daemon/report/screenshots.py
-	PYTHONPATH=tests $(BIN)/python tests/evaluation/conflicts/screenshots.py
+	PYTHONPATH=tests $(BIN)/python -P tests/daemon/live/screenshots.py
+	PYTHONPATH=tests $(BIN)/python -P tests/daemon/report/screenshots.py
+	PYTHONPATH=tests $(BIN)/python -P tests/evaluation/conflicts/screenshots.py
 
 # PyFlink needs older versions of some libraries, and 2 GB: an environment of its own, and no part of `make test`.
 FLINK := .venv-flink
@@ -131,9 +131,17 @@ packages: $(VENV)/ready ## wheel and sdist in dist/, checked, and tried in a fre
 	$(BIN)/check-wheel-contents dist/*.whl
 	$(BIN)/python -m pytest tests/deploy/test_packages.py $(ARGS)
 
+# Material warns of a MkDocs 2, which it keeps out of the environment by its own requirements.
+site site-version: export NO_MKDOCS_2_WARNING = 1
 site: $(VENV)/ready ## the documentation in build/site, and a look at every page in chromium
 	$(BIN)/mkdocs build --strict
-	$(BIN)/python -m pytest tests/docs/test_site.py $(ARGS)
+	$(BIN)/python -m pytest tests/docs/test_site.py tests/docs/test_site_versions.py $(ARGS)
+
+# One folder per minor version on the branch gh-pages, and a list that pages offer; nothing leaves this machine without --push.
+MINOR = $(shell sed -n 's/^version = "\([0-9]*\.[0-9]*\).*/\1/p' pyproject.toml)
+site-version: $(VENV)/ready ## the documentation of this version on the branch gh-pages: make site-version ARGS=--push
+	$(BIN)/mike deploy --update-aliases $(ARGS) $(MINOR) latest
+	$(BIN)/mike set-default $(ARGS) latest
 
 parts: $(VENV)/ready ## the parts of deploy/ as real programs: Prometheus, Alertmanager, mosquitto, nginx
 	$(BIN)/python -m pytest tests/deploy --ignore tests/deploy/test_packages.py $(ARGS)

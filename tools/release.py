@@ -2,7 +2,7 @@
 
 Refused while the working tree has changes, the changelog has nothing for the version, or `project.urls` still names
 the owner "example". `--dry-run` says what would change. Nothing is pushed. Afterwards: `make packages`,
-`git push --follow-tags`, and `twine upload dist/*`.
+`git push --follow-tags`, `twine upload dist/*`, and `make site-version ARGS=--push` for the pages of this version.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
+NEXT = "make packages, git push --follow-tags, twine upload dist/*, make site-version ARGS=--push"
 VERSION = re.compile(r"\d+\.\d+\.\d+")
 # Where the version stands, and in which words.
 PLACES = {
@@ -85,7 +86,7 @@ def main() -> int:
     subprocess.run(["git", "commit", "-qam", f"Release {args.version}"], cwd=ROOT, check=True)
     notes = f"Watchkeeper {args.version}\n\n{section(ROOT, args.version, dated=True)}"
     subprocess.run(["git", "tag", "-a", f"v{args.version}", "--cleanup=verbatim", "-m", notes], cwd=ROOT, check=True)
-    print(f"tagged v{args.version}; next: make packages, git push --follow-tags, twine upload dist/*")
+    print(f"tagged v{args.version}; next: {NEXT}")
     return 0
 
 

@@ -7,6 +7,8 @@ import os
 import re
 import shutil
 import subprocess
+import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -17,7 +19,7 @@ from urllib.request import urlopen
 import pytest
 from waiting import PATIENCE_S
 
-from where import ROOT
+from where import ROOT, copy_checkout
 
 DEPLOY = ROOT / "deploy"
 SBIN = os.pathsep.join((os.environ.get("PATH", ""), "/usr/sbin", "/usr/local/sbin"))
@@ -38,6 +40,19 @@ def tool() -> Callable[[str, str], str]:
         if path is None:
             pytest.skip(f"{program} is not installed: apt install {package}")
         return path
+
+    return find
+
+
+@pytest.fixture(scope="session")
+def linter() -> Callable[[str], str]:
+    """`linter("hadolint")`: one of the development environment, which may be older than the test."""
+
+    def find(program: str) -> str:
+        path = Path(sys.executable).parent / program
+        if not path.exists():
+            pytest.skip(f"{program} is not installed: pip install -e '.[dev]'")
+        return str(path)
 
     return find
 
@@ -118,3 +133,46 @@ def answer() -> Callable[..., Any]:
         raise AssertionError(f"{url}: not within {within_s} s, last {last}")
 
     return get
+
+
+@pytest.fixture(scope="session")
+def alone() -> Callable[..., list[str]]:
+    """`alone("--net", …)`: the words before a command that runs in new namespaces, or the test is skipped."""
+
+    def words(*kinds: str) -> list[str]:
+        start = ["unshare", *kinds, "--fork", "--kill-child"]
+        if os.geteuid() != 0 or subprocess.run([*start, "true"], check=False, capture_output=True).returncode:
+            pytest.skip("needs root, and a kernel that lets it make namespaces")
+        return start
+
+    return words
+
+
+@pytest.fixture(scope="session")
+def image(deploy: Path, alone: Callable[..., list[str]]) -> Iterator[Path]:
+    """The image's build steps by hand: `environment/`, `kernels/` and an empty `state/`, for every user to read.
+
+    Not below pytest's own folders, which are closed to others. It takes some minutes.
+    """
+    alone("--pid", "--mount", "--net")
+    folder = Path(tempfile.mkdtemp(prefix="watchkeeper-image-"))
+    folder.chmod(0o755)
+    # of the system where there is one: a service sees no home folder, and so no Python in one
+    python = next(p for p in ("/usr/bin/python3.11", "/usr/bin/python3", sys.executable) if Path(p).exists())
+    steps = re.sub(r"\\\n\s*", "", (deploy / "Dockerfile").read_text())
+    extras = re.search(r'ARG EXTRAS="([^"]*)"', steps)
+    assert extras
+    environment, source = folder / "environment", copy_checkout(folder / "source")
+    subprocess.run([python, "-m", "venv", environment], check=True)
+    pip = [environment / "bin" / "pip", "install", "--quiet", "--disable-pip-version-check"]
+    subprocess.run([*pip, "--require-hashes", "-r", deploy / "requirements.lock"], check=True)
+    for extra in extras[1].split():
+        subprocess.run([*pip, "--require-hashes", "--no-deps", "-r", deploy / "locks" / f"{extra}.lock"], check=True)
+    subprocess.run([*pip, "--no-deps", "--no-build-isolation", source], check=True)
+    kernels = {"NUMBA_CPU_NAME": "generic", "NUMBA_CACHE_DIR": str(folder / "kernels")}
+    env = {k: v for k, v in os.environ.items() if not k.startswith("PYTHON")} | kernels
+    subprocess.run([environment / "bin" / "watchkeeper", "compile"], env=env, cwd="/", check=True)
+    subprocess.run(["chmod", "-R", "a+rX,go-w", folder / "kernels", environment], check=True)
+    (folder / "state").mkdir()
+    yield folder
+    shutil.rmtree(folder)

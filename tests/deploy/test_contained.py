@@ -8,30 +8,16 @@ from __future__ import annotations
 
 import json
 import os
-import re
-import shutil
 import subprocess
 import sys
-import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from where import copy_checkout
-
 pytestmark = pytest.mark.long
 START_S = 5.0
 MEMORY = 512 * 2**20
-
-
-@pytest.fixture
-def folder() -> Iterator[Path]:
-    """Where user 65534 can read: pytest's own folders are closed to others."""
-    path = Path(tempfile.mkdtemp(prefix="watchkeeper-contained-"))
-    path.chmod(0o755)
-    yield path
-    shutil.rmtree(path)
 
 
 @pytest.fixture
@@ -50,37 +36,10 @@ def group() -> Iterator[Path]:
     made.rmdir()
 
 
-def test_contained(folder: Path, deploy: Path, group: Path) -> None:
-    alone = [
-        "unshare",
-        "--net",
-        "--mount",
-        "--propagation",
-        "private",
-        "--pid",
-        "--fork",
-        "--mount-proc",
-        "--kill-child",
-    ]
-    if os.geteuid() != 0 or subprocess.run([*alone, "true"], check=False, capture_output=True).returncode:
-        pytest.skip("needs root, and a kernel that lets it make namespaces")
-    python = next(p for p in ("/usr/bin/python3.11", "/usr/bin/python3", sys.executable) if Path(p).exists())
-    steps = re.sub(r"\\\n\s*", "", (deploy / "Dockerfile").read_text())
-    extras = re.search(r'ARG EXTRAS="([^"]*)"', steps)
-    assert extras
-    environment, source = folder / "environment", copy_checkout(folder / "source")
-    subprocess.run([python, "-m", "venv", environment], check=True)
-    pip = [environment / "bin" / "pip", "install", "--quiet", "--disable-pip-version-check"]
-    subprocess.run([*pip, "--require-hashes", "-r", deploy / "requirements.lock"], check=True)
-    for extra in extras[1].split():
-        subprocess.run([*pip, "--require-hashes", "--no-deps", "-r", deploy / "locks" / f"{extra}.lock"], check=True)
-    subprocess.run([*pip, "--no-deps", "--no-build-isolation", source], check=True)
-    kernels = {"NUMBA_CPU_NAME": "generic", "NUMBA_CACHE_DIR": str(folder / "kernels")}
-    env = {k: v for k, v in os.environ.items() if not k.startswith("PYTHON")} | kernels
-    subprocess.run([environment / "bin" / "watchkeeper", "compile"], env=env, cwd="/", check=True)
-    subprocess.run(["chmod", "-R", "a+rX,go-w", folder / "kernels", environment], check=True)
-    (folder / "state").mkdir()
-    words = [*alone, sys.executable, Path(__file__).with_name("contained.py"), environment / "bin", folder, group]
+def test_contained(image: Path, group: Path, alone: Callable[..., list[str]]) -> None:
+    start = alone("--net", "--mount", "--propagation", "private", "--pid", "--mount-proc")
+    env = {k: v for k, v in os.environ.items() if not k.startswith("PYTHON")}
+    words = [*start, sys.executable, Path(__file__).with_name("contained.py"), image / "environment/bin", image, group]
     done = subprocess.run(words, capture_output=True, text=True, check=False, env=env)
     assert done.returncode == 0, done.stderr[-3000:]
     seen = json.loads(done.stdout.splitlines()[-1])

@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 import yaml
+from grafana_foundation_sdk.cog.encoder import JSONEncoder
+from grafana_foundation_sdk.models.dashboard import Dashboard
 from prometheus_client.exposition import generate_latest
 
 from watchkeeper.config.loader import load
@@ -54,6 +56,15 @@ def test_the_committed_dashboards_are_what_the_code_makes(deploy: Path, tmp_path
     committed = {path.name: path.read_text() for path in (deploy / "grafana" / "dashboards").glob("*.json")}
     assert sorted(made) == sorted(f"{name}.json" for name in BOARDS)
     assert made == committed, "run `make dashboards` and commit the result"
+
+
+@pytest.mark.parametrize("name", BOARDS)
+def test_grafanas_own_types_know_every_field(name: str, deploy: Path) -> None:
+    """Read into the types that Grafana declares and written again: a field that they do not have would be gone."""
+    board = json.loads((deploy / "grafana" / "dashboards" / f"{name}.json").read_text())
+    assert json.loads(JSONEncoder().encode(Dashboard.from_json(board))) == board
+    board["panels"][0]["colour"] = "red"
+    assert json.loads(JSONEncoder().encode(Dashboard.from_json(board))) != board
 
 
 @pytest.mark.parametrize("name", BOARDS)

@@ -21,17 +21,10 @@ from where import ROOT
 
 Tool = Callable[[str, str], str]
 Said = Callable[..., tuple[int, str]]
+Linter = Callable[[str], str]
 BIN = Path(sys.executable).parent
 # systemd's own scale: 0 is nothing exposed, 10 everything. Network and compiled code are what is left.
 EXPOSURE_MAX = 1.2
-
-
-def lint(program: str) -> str:
-    """A linter of the development environment, which may be older than this test."""
-    path = BIN / program
-    if not path.exists():
-        pytest.skip(f"{program} is not installed: pip install -e '.[dev]'")
-    return str(path)
 
 
 # -- systemd ---------------------------------------------------------------------------------------------------
@@ -84,8 +77,8 @@ def test_only_the_daemon_itself_can_refuse_a_configuration(deploy: Path, tmp_pat
 # -- container -------------------------------------------------------------------------------------------------
 
 
-def test_the_dockerfile_is_clean(deploy: Path, said: Said) -> None:
-    assert said(lint("hadolint"), deploy / "Dockerfile") == (0, "")
+def test_the_dockerfile_is_clean(deploy: Path, said: Said, linter: Linter) -> None:
+    assert said(linter("hadolint"), deploy / "Dockerfile") == (0, "")
 
 
 def test_the_image_is_built_from_every_package_and_nothing_else(deploy: Path) -> None:
@@ -124,8 +117,8 @@ def services(deploy: Path, situation: str) -> dict[str, Any]:
     return {"services": whole, "volumes": found["volumes"]}
 
 
-def test_the_compose_files_have_the_form_of_their_specification(deploy: Path, said: Said) -> None:
-    program = lint("check-jsonschema")
+def test_the_compose_files_have_the_form_of_their_specification(deploy: Path, said: Said, linter: Linter) -> None:
+    program = linter("check-jsonschema")
     paths = [deploy / "compose" / situation / "compose.yaml" for situation in SITUATIONS]
     code, words = said(program, "--builtin-schema", "vendor.compose-spec", *paths, deploy / "compose" / "services.yaml")
     assert code == 0, words
@@ -218,65 +211,6 @@ def test_the_image_can_start_every_source_that_needs_no_simulator(deploy: Path) 
     needed = {m[1] for a in discover().values() if (m := re.match(r"watchkeeper\[(\w+)\]", a.extra or ""))}
     assert needed - possible <= {"bluesky"}
     assert {"asterix", "mavlink", "px4"} <= installed
-
-
-# -- Kubernetes ------------------------------------------------------------------------------------------------
-
-
-def manifests(deploy: Path) -> list[Path]:
-    kustomization = yaml.safe_load((deploy / "kubernetes" / "kustomization.yaml").read_text())
-    return [deploy / "kubernetes" / name for name in kustomization["resources"]]
-
-
-@pytest.mark.parametrize("version", ["1.28.0", "1.33.0"])
-def test_the_manifests_have_the_form_that_kubernetes_declares(version: str, deploy: Path, said: Said) -> None:
-    code, words = said(lint("kubernetes-validate"), "--strict", "-k", version, *manifests(deploy))
-    assert code == 0, words
-    assert words.count("passed") == len(manifests(deploy))
-
-
-def test_the_kustomization_names_every_manifest(deploy: Path) -> None:
-    there = {path for path in (deploy / "kubernetes").glob("*.yaml") if path.name != "kustomization.yaml"}
-    assert set(manifests(deploy)) == there
-
-
-def test_the_pod_keeps_to_the_restricted_standard_and_can_write_where_it_must(deploy: Path) -> None:
-    stateful = yaml.safe_load((deploy / "kubernetes" / "statefulset.yaml").read_text())["spec"]
-    pod = stateful["template"]["spec"]
-    (container,) = pod["containers"]
-    assert pod["securityContext"]["runAsNonRoot"] is True
-    assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
-    own = container["securityContext"]
-    assert (own["allowPrivilegeEscalation"], own["readOnlyRootFilesystem"]) == (False, True)
-    assert own["capabilities"] == {"drop": ["ALL"]}
-    assert pod["enableServiceLinks"] is False
-    mounted = {mount["mountPath"]: mount["name"] for mount in container["volumeMounts"]}
-    config = load(deploy / "kubernetes" / "watchkeeper.toml", env={"TOWER_TOKEN": "x" * 24})
-    assert mounted[config.sinks.state_dir] == stateful["volumeClaimTemplates"][0]["metadata"]["name"]
-    secrets = {e["name"] for e in container["env"]}
-    assert {token.token_env for token in config.http.tokens} <= secrets
-    assert config.http.port == container["ports"][0]["containerPort"]
-    assert str(pod["securityContext"]["runAsUser"]) in (deploy / "Dockerfile").read_text()
-
-
-def test_the_network_policy_lets_out_what_the_settings_can_name(deploy: Path) -> None:
-    """Webhooks and messages by HTTPS anywhere; brokers, sources and Alertmanager by any port of a private network."""
-    policy = yaml.safe_load((deploy / "kubernetes" / "networkpolicy.yaml").read_text())["spec"]
-    private = {"10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16"}
-    open_networks = [rule for rule in policy["egress"] if "ports" not in rule]
-    assert private <= {each["ipBlock"]["cidr"] for rule in open_networks for each in rule["to"]}
-    anywhere = [r for r in policy["egress"] for each in r.get("to", ()) if each["ipBlock"]["cidr"] == "0.0.0.0/0"]
-    assert [port["port"] for rule in anywhere for port in rule["ports"]] == [443]
-    callers = {
-        each["namespaceSelector"]["matchLabels"]["kubernetes.io/metadata.name"]
-        for rule in policy["ingress"]
-        for each in rule["from"]
-    }
-    assert callers == {"monitoring", "ingress-nginx"}
-    ingress = yaml.safe_load((deploy / "kubernetes" / "ingress.yaml").read_text())["spec"]
-    config = load(deploy / "kubernetes" / "watchkeeper.toml", env={"TOWER_TOKEN": "x" * 24})
-    assert [rule["host"] for rule in ingress["rules"]] == ingress["tls"][0]["hosts"] == [config.http.public_name]
-    assert config.http.tokens
 
 
 def test_dashboards_carry_nothing_of_this_machine(deploy: Path) -> None:

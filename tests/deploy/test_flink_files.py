@@ -10,7 +10,7 @@ import jsonschema
 import pytest
 import yaml
 
-from tests.deploy.test_deploy_files import Said, lint
+from tests.deploy.test_deploy_files import Linter, Said
 from watchkeeper.config.loader import load
 from watchkeeper.daemon.cli import COMMANDS
 
@@ -66,20 +66,20 @@ def test_the_deployment_has_the_form_that_the_operator_declares(deployment: dict
 
 @pytest.mark.parametrize("version", ["1.28.0", "1.33.0"])
 def test_pods_and_volumes_have_the_form_that_kubernetes_declares(
-    version: str, deployment: dict[str, Any], tmp_path: Path, said: Said
+    version: str, deployment: dict[str, Any], tmp_path: Path, said: Said, linter: Linter
 ) -> None:
     pod = deployment["spec"]["podTemplate"]
     # the operator adds the image
     pod["spec"]["containers"][0].setdefault("image", deployment["spec"]["image"])
     (tmp_path / "pod.yaml").write_text(yaml.safe_dump(pod))
     claims = ROOT / "deploy" / "flink" / "claims.yaml"
-    code, words = said(lint("kubernetes-validate"), "--strict", "-k", version, tmp_path / "pod.yaml", claims)
+    code, words = said(linter("kubernetes-validate"), "--strict", "-k", version, tmp_path / "pod.yaml", claims)
     assert code == 0, words
 
 
-def test_the_image_passes_its_linter_and_has_every_package(said: Said) -> None:
+def test_the_image_passes_its_linter_and_has_every_package(said: Said, linter: Linter) -> None:
     path = ROOT / "deploy" / "flink" / "Dockerfile"
-    assert said(lint("hadolint"), path) == (0, "")
+    assert said(linter("hadolint"), path) == (0, "")
     copied = set(re.findall(r"^COPY (\w+) \./", path.read_text(), re.MULTILINE))
     assert copied == set(re.findall(r"^COPY (\w+) \./", (ROOT / "deploy" / "Dockerfile").read_text(), re.MULTILINE))
 

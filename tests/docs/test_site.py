@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import functools
+import re
 import shutil
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
+from tests.docs.served import serve
 from tools.site.hooks import outside, repository
 
 from where import DOCS, ROOT
@@ -47,6 +47,16 @@ def test_every_page_is_in_the_navigation() -> None:
     assert sorted(listed) == sorted(str(path.relative_to(DOCS)) for path in DOCS.rglob("*.md"))
 
 
+def test_lists_and_tables_begin_after_an_empty_line() -> None:
+    """The site's Markdown shows them as one paragraph otherwise; the repository's does not."""
+    begins, goes_on = re.compile(r"- |\* |1\. |\|"), re.compile(r"- |\* |\d+\. |\||  |#|<!--|$")
+    for path in DOCS.rglob("*.md"):
+        text = re.sub(r"(?ms)^ *```.*?^ *```", "", path.read_text())
+        lines = text.split("\n")
+        for before, line in pairwise(lines):
+            assert not begins.match(line) or goes_on.match(before), f"{path.name}: {line}"
+
+
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The built site, made in a namespace without any network."""
@@ -65,16 +75,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def served(site: Path) -> Iterator[str]:
     """Its address on this machine."""
-
-    class Quiet(SimpleHTTPRequestHandler):
-        def log_message(self, *_: Any) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=str(site)))
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_port}"
-    server.shutdown()
-    server.server_close()
+    with serve(site) as address:
+        yield address
 
 
 @pytest.mark.long

@@ -2,10 +2,14 @@
 
 Pages are written for a reader of the repository, where `../deploy/compose/bench/README.md` is a file. On the site there
 is no such page. mkdocs.yml names this module as a hook.
+
+A site of several versions is made by mike, which sets MIKE_DOCS_VERSION: its pages get the list of versions, and their
+links lead to the release's tag. A site by itself has no such list, which a browser would ask for in vain.
 """
 
 from __future__ import annotations
 
+import os
 import re
 import tomllib
 from pathlib import Path, PurePosixPath
@@ -16,9 +20,15 @@ LINK = re.compile(r"(\]\()((?!\w+:|#)[^)\s]+)(\))")
 
 
 def repository() -> str:
-    """Where the project lives."""
-    urls: dict[str, str] = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["urls"]
-    return urls["Repository"]
+    """Where the files of these pages are shown: of main, or of the release whose pages these are."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    ref = f"v{project['version']}" if versioned() else "main"
+    return f"{project['urls']['Repository']}/blob/{ref}"
+
+
+def versioned() -> bool:
+    """Whether mike makes the site, next to other versions."""
+    return "MIKE_DOCS_VERSION" in os.environ
 
 
 def outside(page: str, target: str) -> str:
@@ -37,11 +47,18 @@ def outside(page: str, target: str) -> str:
     return "/".join(parts) + (f"#{anchor}" if anchor else "")
 
 
+def on_config(config: Any, **_: Any) -> Any:
+    """Called by mkdocs once, before all pages."""
+    if versioned():
+        config.extra["version"] = {"provider": "mike", "default": "latest"}
+    return config
+
+
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     """Called by mkdocs for each page."""
 
     def full(found: re.Match[str]) -> str:
         path = outside(page.file.src_uri, found[2])
-        return f"{found[1]}{repository()}/blob/main/{path}{found[3]}" if path else found[0]
+        return f"{found[1]}{repository()}/{path}{found[3]}" if path else found[0]
 
     return LINK.sub(full, markdown)
