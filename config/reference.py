@@ -39,8 +39,9 @@ watchkeeper check-config my.toml --show      # the effective configuration, with
 `init` looks for the `aircraft.json` of readsb and dump1090 below `/run`, for receivers on TCP ports 30003 and
 30005, a broker on 1883 and 8883, MAVLink on UDP ports 14550 and 14540, and BlueSky on 11000, all on this machine
 and within two seconds; or at a log that you name (`watchkeeper init flight.ulg`). `--for receiver`, `drone`,
-`simulator` or `fleet` decides instead. It says what it found and what it assumed, and replaces no file without
-`--force`. `watchkeeper init --example` prints another start.
+`simulator` or `fleet` decides instead; for a receiver `--at LAT,LON` says where it is, if its `receiver.json` does not,
+and [zones](detectors/conflict.md#minima-by-area-and-altitude) are proposed for that place. It says what it found and
+what it assumed, and replaces no file without `--force`. `watchkeeper init --example` prints another start.
 
 `check-config` also names packages that a source needs and that are not installed, files that cannot be read and
 folders that cannot be written to. A document or a serial device that is not there yet is said and is no failure,
@@ -84,7 +85,8 @@ live. A file with an error changes nothing.
 `profile` chooses how much evidence makes an alarm. It changes these debounce counts and times and nothing else; one in
 your own file wins over the profile's. `n/m` reads "n of the last m measurement epochs"; equal numbers mean "in a row".
 A time behind it is `most_s`: evidence that has lasted so long needs no more epochs. A factor is `strong`: a score so
-many times its threshold counts as n epochs.
+many times its threshold counts as n epochs. A time after "from" is `least_s`: no alarm sooner than this after the first
+epoch that counts.
 """
 
 
@@ -197,6 +199,7 @@ def _profiles() -> str:
 def _patience(rule: Mapping[str, Any]) -> str:
     """How much evidence a rule of a profile wants."""
     times = [f"{rule[key]:g}{unit}" for key, unit in (("most_s", " s"), ("strong", "×")) if rule.get(key)]
+    times += [f"from {rule['least_s']:g} s"] if rule.get("least_s") else []
     return ", ".join([f"{rule['n']}/{rule['m']}", *times])
 
 

@@ -62,7 +62,9 @@ class Evidence:
     `cause_bits` says that `causes[i]` applies. Rows that are `news` are told at once if their alarm is active.
     `ended`: names of places that are no more, each with how its alarm ended. Rows that are `taken_as_normal` are under
     the threshold only because a new state was taken as normal: an alarm that ends with one says so. `hindsight`: the
-    worst moments so far as they are known by now, where the rows themselves are not at them.
+    worst moments so far as they are known by now, where the rows themselves are not at them. `further`: evidence that
+    takes long to work out, of the row with this number; asked in the same tick, for rows whose alarm is raised or
+    updated.
     """
 
     kind: str
@@ -83,6 +85,7 @@ class Evidence:
     ended: dict[str, Ended] = field(default_factory=dict)
     taken_as_normal: Bool | None = None
     hindsight: Hindsight | None = None
+    further: Callable[[int], dict[str, Any]] | None = None
 
     def __len__(self) -> int:
         return len(self.a)

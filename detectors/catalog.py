@@ -34,6 +34,8 @@ DETECTORS = (
     "intent.detector:Intent",
     "link.detector:LinkDetector",
     "silence.detector:Silence",
+    "emergency.detector:Emergency",
+    "signal.detector:SignalDetector",
 )
 for _where in DETECTORS:
     _module, _, _name = _where.partition(":")

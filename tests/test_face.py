@@ -143,7 +143,9 @@ def test_what_was_not_judged_is_said() -> None:
     alarms = wk.watch(table)
     assert alarms.samples == {"adsb": 1}
     assert alarms.drops == {"adsb": {"bad_id": 1, "out_of_range": 1}}
-    assert alarms.not_judged == {"gps_imu": "no gps, no imu", "intent": "no action or route"}
+    assert alarms.not_judged == {
+        "gps_imu": "no gps, no imu", "intent": "no action or route", "signal": "no signal",
+    }  # fmt: skip
     for said in ("dropped: 1 adsb bad_id, 1 adsb out_of_range", "gps_imu (no gps, no imu)"):
         assert said in repr(alarms)
         assert said in alarms._repr_html_()

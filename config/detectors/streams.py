@@ -5,4 +5,4 @@ from __future__ import annotations
 from typing import Literal
 
 # The words of streams.messages.Kind, which this layer must not import; a test holds the two together.
-Stream = Literal["adsb", "gps", "imu", "action", "route", "link"]
+Stream = Literal["adsb", "gps", "imu", "action", "route", "link", "signal"]

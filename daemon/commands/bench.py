@@ -23,6 +23,7 @@ BENCHMARKS: dict[str, str] = {
     "modes": "how fast raw Mode S of receivers becomes samples, against pyModeS where it is installed",
     "live": "messages per second, loss and latency through a real broker",
     "residual": "how many times faster than real time 1,000 drones at 100 Hz are judged, from log to alarms",
+    "signals": "how many times faster than real time 1,000 vehicles with 50 signals are judged, from log to alarms",
     "workers": "a replay on several cores by --workers, against one pipeline: wall time, and CPU time of each process",
     "cost": "what a fleet costs on 1 to 1,000 workers: processor time, bytes, checkpoints, hot keys, halo copies",
     "conflicts": "time and memory of the conflict search, against BlueSky's detectors on the same traffic",

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import math
 import os
 import sys
 from pathlib import Path
 
 from watchkeeper.config.loader import ConfigError
 from watchkeeper.daemon.background import leave
+from watchkeeper.daemon.commands.arguments import port
 
 HELP = """\
 start a broker, a simulator and the daemon, and show the alarms live: here, and in a browser
@@ -29,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Arguments of this command."""
     parser.add_argument("--seconds", type=_seconds, metavar="N", help="stop after N seconds (default: at Ctrl-C)")
     parser.add_argument(
-        "--port", type=int, default=9108, metavar="P", help="HTTP port; another if it is taken (default: 9108)"
+        "--port", type=port, default=9108, metavar="P", help="HTTP port; another if it is taken (default: 9108)"
     )
     parser.add_argument("--seed", type=int, default=0, metavar="S", help="another seed, another story (default: 0)")
     parser.add_argument(
@@ -38,9 +40,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _seconds(word: str) -> float:
-    seconds = float(word)
+    try:
+        seconds = float(word)
+    except ValueError:
+        seconds = math.nan
     if not 1.0 <= seconds <= 7 * 86_400:
-        raise argparse.ArgumentTypeError(f"{word}: expected 1 to 604800 seconds")
+        raise argparse.ArgumentTypeError(f"{word!r}: expected seconds, 1 to 604800")
     return seconds
 
 

@@ -15,6 +15,7 @@ HELP = "Measure how good alarms, controllers, trajectories and detectors are."
 EXAMPLES = """examples:
   watchkeeper evaluate                                   list the evaluations
   watchkeeper evaluate alarms flight.wklog               missed, nuisance share and warning time of conflict alarms
+  watchkeeper evaluate risk flight.wklog                 how close aircraft come, and how often separation is lost
   watchkeeper evaluate controllers episode.json          31 metrics of a controller's recorded episode
   watchkeeper evaluate shift_matrix metrics.json         models trained on one scenario, judged on others
   watchkeeper evaluate shifts --simulate 20              one aircraft begins otherwise: what changes?
@@ -22,6 +23,9 @@ EXAMPLES = """examples:
   watchkeeper evaluate models eval/a eval/b              which of two models is nearer, and is that chance?
   watchkeeper evaluate gps_imu --flights recordings/     does gps_imu find sensors that lie, failures first
   watchkeeper evaluate lasting --flights recordings/     is a bias of minutes one alarm until it ends?
+  watchkeeper evaluate hours --simulated 20              clean hours: how many alarms of gps_imu are raised for nothing?
+  watchkeeper evaluate signals --logs recordings/        which faults in named signals are found, by which method
+  watchkeeper evaluate names --flights recordings/       is each fault called by its right name?
   watchkeeper evaluate diagnosis --episodes 100          is the right fault found at the right place, at what cost?
   watchkeeper evaluate textfile results/*.json --out watchkeeper.prom    the same figures for Prometheus
   watchkeeper evaluate alarms --help
@@ -29,15 +33,19 @@ EXAMPLES = """examples:
 # Name, after what is judged, to what it measures.
 EVALUATIONS: dict[str, str] = {
     "alarms": "conflict alarms: missed, nuisance share, warning time, and the trade-off between them",
+    "risk": "how close aircraft come: share of encounters by distance, losses per flight hour by place and time",
     "tracks": "generated trajectories compared with real ones: Hausdorff, DTW, EDR",
     "models": "two models on the same trajectories: paired tests, intervals, corrections",
     "gps_imu": "the GPS/IMU detector on clean and attacked flights, held out by flight",
     "lasting": "GPS biases of minutes: one gps_imu alarm, there until the bias ends?",
+    "hours": "hours without an attack: epochs over the threshold, false alarms per hour with their interval",
+    "names": "attacks and sensor faults: is each called by its right name, and how sure is that?",
     "leakage": "a flight in two splits, a feature that gives the label away, code that learns from test data",
     "controllers": "a controller's episodes: conflicts seen, missed and imagined, 31 metrics",
     "shift_matrix": "controllers trained on one scenario, judged on others: matrix, gap, heat map",
     "shifts": "one aircraft of an episode shifted, same seed: paired tests, DTW of the tracks",
     "diagnosis": "fault type and location on simulated networks, compared with baselines",
+    "signals": "faults put into named signals: recall at 1 % false positives, next to an EWMA and river's models",
     "textfile": "the headline figures of finished evaluations, for Prometheus and Grafana",
 }
 # Names whose folder has another one. The folder's name is the older name of the command and stays as an alias.

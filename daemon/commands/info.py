@@ -63,7 +63,7 @@ class _Stream:
             "t_last": self.t_last,
             "seconds": span_s,
             "rate_hz": round(rate_hz, 3) if rate_hz is not None else None,
-            "fields": [FIELDS[kind][c].name for c in sorted(self.columns)],
+            "fields": [FIELDS[kind][c].name for c in sorted(self.columns)] if kind is not Kind.SIGNAL else ["value"],
         }
 
 

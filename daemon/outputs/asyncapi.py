@@ -67,16 +67,19 @@ def document() -> dict[str, Any]:
 
 
 def _sample(kind: Kind) -> dict[str, Any]:
-    """One sample: its time, and the fields of its kind with their units."""
+    """One sample: its time, and the fields of its kind with their units; of signals any named numbers."""
     fields = {
         field.name: {"type": "number", **({"description": f"in {field.unit}"} if field.unit else {})}
-        for field in FIELDS[kind]
+        for field in (FIELDS[kind] if kind is not Kind.SIGNAL else ())
     }
     more = {"via": {"type": "string", "description": "the gateway that it came through"}}
     if kind is Kind.ADSB:
         more["callsign"] = {"type": "string", "description": "what the aircraft calls itself"}
     t = {"type": "number", "description": "Unix seconds"}
-    return {"type": "object", "required": ["t"], "properties": {"t": t, "id": {"type": "string"}, **fields, **more}}
+    shape = {"type": "object", "required": ["t"], "properties": {"t": t, "id": {"type": "string"}, **fields, **more}}
+    if kind is Kind.SIGNAL:
+        shape["additionalProperties"] = {"type": ["number", "boolean", "string", "null"]}
+    return shape
 
 
 def _object(*names: str) -> dict[str, Any]:

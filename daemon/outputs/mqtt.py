@@ -40,8 +40,8 @@ from watchkeeper.daemon.outputs.outbox import Letter, Outbox
 from watchkeeper.daemon.outputs.readback.told import Notes, arrived, lost_ends, noted_ends, told_topic
 from watchkeeper.detectors.alarms.events import CLEARED, RAISED, UPDATED, AlarmEvent, encode_event
 from watchkeeper.detectors.incidents.declaration import INCIDENT
+from watchkeeper.detectors.incidents.topic import alarm_topic
 from watchkeeper.detectors.sentence import ended_as
-from watchkeeper.streams.messages import subject_topic
 from watchkeeper.streams.mqtt.transport import MAX_IN_FLIGHT, Transport
 
 log = logging.getLogger(__name__)
@@ -56,13 +56,6 @@ NOTE_S = 2.5
 NOTE_MOST_S = 10.0
 # Ended alarms that are remembered, to tell ours from another daemon's.
 OVER_MAX = 20_000
-
-
-def alarm_topic(output: str, event: AlarmEvent) -> str:
-    """Where an alarm is published; incidents have no subject of their own and go by their id."""
-    if event.kind == INCIDENT:
-        return f"{output}/{INCIDENT}/{event.id}"
-    return f"{output}/alarm/{event.kind}/{subject_topic(event.subjects)}"
 
 
 class MqttSink:

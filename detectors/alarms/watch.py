@@ -102,7 +102,8 @@ class Watch:
             told = action[row] != STILL or news[row]
             if not told and not self._is_due(int(cell[row]), float(ev.t[row]), int(severity[row])):
                 continue
-            finding = self._finding(ev, row, int(cell[row]), SEVERITIES[severity[row]])
+            further = ev.further(row) if ev.further is not None and action[row] != CLEAR else None
+            finding = self._finding(ev, row, int(cell[row]), SEVERITIES[severity[row]], further)
             if action[row] == RAISE:
                 event = self.book.raised(finding, float(self.debouncer.cells["t_onset"][cell[row]]))
             elif action[row] == CLEAR:
@@ -146,7 +147,7 @@ class Watch:
         threshold = last.threshold if last else 0.0
         return Finding(self.kind, subjects, t, 0.0, threshold, severity, evidence, self._worst.of(cell))
 
-    def _finding(self, ev: Evidence, row: int, cell: int, severity: str) -> Finding:
+    def _finding(self, ev: Evidence, row: int, cell: int, severity: str, further: dict[str, Any] | None) -> Finding:
         causes = None if ev.cause_bits is None else named(ev.causes, int(ev.cause_bits[row]))
         numbers = {name: float(column[row]) for name, column in ev.numbers.items()}
         return Finding(
@@ -156,7 +157,7 @@ class Watch:
             round(float(ev.score[row]), DIGITS),
             round(float(ev.threshold[row]), DIGITS),
             severity,
-            evidence_of(causes, numbers, ev.details[row] if ev.details else None),
+            evidence_of(causes, numbers, ev.details[row] if ev.details else None) | (further or {}),
             self._worst.of(cell),
         )
 

@@ -137,9 +137,10 @@ class Silence:
 
     def restore(self, state: dict[str, Any]) -> None:
         """Take over a snapshot."""
-        n = state["interval_s"].shape[1]
-        self._interval_s[:, :n] = state["interval_s"]
-        self._previous_t[:, :n] = state["previous_t"]
+        # a version that knew fewer streams has fewer rows
+        k, n = state["interval_s"].shape
+        self._interval_s[:k, :n] = state["interval_s"]
+        self._previous_t[:k, :n] = state["previous_t"]
         self._silent = state["silent"]
 
 
@@ -147,7 +148,8 @@ class Silence:
 def _learn(slot: I4, t: F8, interval_s: F8, previous_t: F8) -> None:
     for i in range(slot.size):
         s = slot[i]
-        if not np.isnan(previous_t[s]):
+        # of signals many have one time
+        if not np.isnan(previous_t[s]) and t[i] > previous_t[s]:
             dt = t[i] - previous_t[s]
             if np.isnan(interval_s[s]):
                 interval_s[s] = dt

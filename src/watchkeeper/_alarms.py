@@ -40,7 +40,7 @@ class Alarms(Sequence[AlarmEvent], Generic[F]):
     >>> import watchkeeper as wk
     >>> alarms = wk.watch(wk.simulate("head-on", seed=1, seconds=240))
     >>> alarms
-    Alarms: 2 (1 conflict, 1 los) from 1,440 samples; not judged: gps_imu (no gps, no imu), intent (no action or route)
+    Alarms: 2 (1 conflict, 1 los) from 1,440 samples; not judged: gps_imu (no gps, no imu), intent ...signal (no signal)
     >>> alarms[0].kind, alarms[0].subjects
     ('conflict', ('03ef4f', 'a226c8'))
     """

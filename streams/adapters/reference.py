@@ -18,8 +18,8 @@ _INTRO = """\
 
 An adapter reads what another project sends or records, or writes files for it. A live source is a `[[sources]]` table
 of the configuration whose `type` is the adapter's name; its keys are in [configuration.md](../configuration.md). A file
-is told by its first bytes and otherwise by its ending; every command that takes a `LOG` takes all of them, see
-[logs.md](../logs.md). What `watchkeeper convert` writes is told by the ending of the file, see
+is recognised by its first bytes and otherwise by its ending; every command that takes a `LOG` takes all of them, see
+[logs.md](../logs.md). The ending of a file says what `watchkeeper convert` writes, see
 [export.md](../export.md).
 
 `watchkeeper adapters` prints this list with the adapters of other packages that are installed. To write one, see
@@ -42,7 +42,7 @@ def _row(adapter: AdapterDeclaration) -> str:
         f"[{adapter.name}]({page})",
         adapter.help,
         ", ".join(adapter.ways),
-        endings or ("told by its first bytes" if adapter.formats else ""),
+        endings or ("known by its first bytes" if adapter.formats else ""),
         ", ".join(f"`{ending}`" for target in adapter.targets for ending in target.suffixes),
         f"`{adapter.extra}`" if adapter.extra else "",
     )

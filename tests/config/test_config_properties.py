@@ -61,6 +61,8 @@ def good(setting: Setting) -> st.SearchStrategy[Any]:
         return declared_vehicles()
     if setting.table is Token:
         return st.lists(tokens(), max_size=3).map(tuple)
+    if setting.key.endswith("signal.limits"):
+        return st.just(())
     if setting.key == "http.trusted":
         return st.lists(st.ip_addresses().map(str), max_size=3).map(tuple)
     if setting.table is Webhook:
@@ -70,6 +72,9 @@ def good(setting: Setting) -> st.SearchStrategy[Any]:
     if setting.key == "kinds":
         return st.lists(st.sampled_from(("conflict", "gps_imu")), max_size=3).map(tuple)
     one = st.sampled_from(setting.choices) if setting.choices else TEXT
+    if setting.key.endswith(("limits_only", "signals")):
+        # patterns of names, none of them blank
+        one = TEXT.filter(str.strip)
     return st.lists(one, max_size=4).map(tuple) if setting.kind is tuple else one
 
 

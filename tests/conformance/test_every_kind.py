@@ -70,8 +70,18 @@ def without_names(event: AlarmEvent) -> str:
     """The sentence without the names that vehicles and places have by themselves, and without times of day."""
     sentence = event.say
     named = {*event.subjects, *re.findall(r"[\w~-]+", (event.diagnosis or {}).get("location", "").replace("/", " "))}
+    # signals have names of their own, and their numbers are in the unit of whoever sends them
+    told = (
+        (event.worst.evidence if event.ended and event.worst is not None else event.evidence)
+        if event.kind == "signal"
+        else {}
+    )
+    named |= {name for name in (told.get("signal"), told.get("partner"), *told.get("also", ())) if name}
+    named |= {f"{told[key]:.4g}" for key in ("value", "expected") if told.get(key) is not None}
     for name in sorted(named, key=len, reverse=True):
         sentence = sentence.replace(name, "X")
+    # a transponder's code is a name made of digits
+    sentence = re.sub(r"squawk \d{4}", "X", sentence)
     return re.sub(rf"{CALLSIGN.pattern}|\b[0-9a-f]{{6}}\b", "X", sentence)
 
 

@@ -137,12 +137,12 @@ class Listener:
 class Daemon:
     """`watchkeeper run` as a process."""
 
-    def __init__(self, config: Path, log: Path) -> None:
+    def __init__(self, config: Path, log: Path, *args: str) -> None:
         self._log = log
         env = {k: v for k, v in os.environ.items() if not k.startswith("WATCHKEEPER_")}
         with log.open("ab") as stderr:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "watchkeeper.daemon.cli", "run", "-c", str(config)],
+                [sys.executable, "-m", "watchkeeper.daemon.cli", "run", "-c", str(config), *args],
                 stdout=subprocess.PIPE, stderr=stderr, env=env, text=True,
             )  # fmt: skip
 
@@ -293,8 +293,8 @@ def daemon(_compiled: None, tmp_path: Path) -> Iterator[Callable[..., Daemon]]:
     """Starts daemons on a configuration file, and ends them after the test."""
     started: list[Daemon] = []
 
-    def start(config: Path) -> Daemon:
-        started.append(Daemon(config, tmp_path / f"daemon-{len(started)}.log"))
+    def start(config: Path, *args: str) -> Daemon:
+        started.append(Daemon(config, tmp_path / f"daemon-{len(started)}.log", *args))
         return started[-1]
 
     yield start

@@ -17,21 +17,33 @@ from journal_lines import journal_lines
 from waiting import PATIENCE_S
 
 from watchkeeper.config.outputs import Alertmanager, HomeAssistant, Notify, Webhook
+from watchkeeper.config.schema import DEFAULT
 from watchkeeper.detectors.alarms.events import CLEARED, AlarmEvent
-from watchkeeper.detectors.catalog import kinds
+from watchkeeper.detectors.catalog import REGISTRY, kinds
+from watchkeeper.detectors.engine.pipeline import Pipeline
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 
 
 def golden_alarms() -> dict[str, list[AlarmEvent]]:
-    """Of every kind one alarm of the golden replays: its first event, and its last if that is the end."""
+    """Of every kind one alarm, of the golden replays where they have one: its first event, and its last."""
     lives: dict[str, list[AlarmEvent]] = {}
     for path in sorted(path for path in GOLDEN.glob("*.jsonl") if path.name.count(".") == 1):
         for line in path.read_bytes().splitlines():
             event = AlarmEvent.of(line)
             lives.setdefault(event.id, []).append(event)
+    for kind in set(kinds()) - {life[0].kind for life in lives.values()}:
+        for event in scene(kind):
+            lives.setdefault(event.id, []).append(event)
     whole = sorted(lives.values(), key=lambda life: life[-1].state != CLEARED)
     return {kind: next(life for life in whole if life[0].kind == kind) for kind in kinds()}
+
+
+def scene(kind: str) -> list[AlarmEvent]:
+    """The alarms of a kind that no golden replay has, in the scenario of its detector."""
+    pipeline = Pipeline(DEFAULT)
+    makers = [d.declaration for d in REGISTRY.values() if kind in {k.name for k in d.declaration.kinds}]
+    return [e for d in makers for batch in d.scenario.batches() for e in pipeline.feed(batch) if e.kind == kind]
 
 
 class Receivers:

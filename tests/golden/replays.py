@@ -29,6 +29,7 @@ from watchkeeper.config.detectors.conflict import Conflict
 from watchkeeper.config.schema import Config, FleetLimits
 from watchkeeper.detectors.alarms.events import encode_event
 from watchkeeper.detectors.base import Evidence, Window
+from watchkeeper.detectors.catalog import REGISTRY
 from watchkeeper.detectors.engine.pipeline import Pipeline
 from watchkeeper.streams.batch import Batch
 from watchkeeper.streams.foreign.states import StateEncoder, decode_state
@@ -106,6 +107,11 @@ def clocks() -> Iterator[Batch]:
         yield batch.having({Kind.ADSB: replace(adsb, t=adsb.t + offset)})
 
 
+def declared() -> Iterator[Batch]:
+    """Crews that declare an emergency, one that dials past such a code, and an advisory of TCAS."""
+    yield from REGISTRY["emergency"].declaration.scenario.batches()
+
+
 # A few kilobytes each; together they raise alarms of every kind.
 GOLDEN: dict[str, Callable[[], Iterator[Batch]]] = {
     "demo": lambda: simulate("demo", seed=7, seconds=60.0).batches(),
@@ -123,6 +129,8 @@ GOLDEN: dict[str, Callable[[], Iterator[Batch]]] = {
     "jumps": jumps,
     "unwatched": unwatched,
     "clocks": clocks,
+    "declared": declared,
+    "signals": REGISTRY["signal"].declaration.scenario.batches,
 }
 
 

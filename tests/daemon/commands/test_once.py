@@ -125,3 +125,17 @@ def test_a_daemon_that_runs_under_the_same_name_is_not_disturbed(
     listener.catch_up()
     statuses = [json.loads(p)["state"] for topic, p, _ in listener.messages if topic == "watchkeeper/status" and p]
     assert "offline" not in statuses
+
+
+def test_a_time_without_once_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    """It would otherwise be a daemon that does not stop after it."""
+    assert main(["run", "--seconds", "4"]) == 2
+    assert "--seconds needs --once" in capsys.readouterr().err
+
+
+def test_a_port_that_is_none_is_refused_before_anything_starts(capsys: pytest.CaptureFixture[str]) -> None:
+    for words in (["--port", "99999"], ["--port", "http"], ["--seconds", "soon"]):
+        with pytest.raises(SystemExit) as ended:
+            main(["demo", *words])
+        assert ended.value.code == 2
+        assert "expected" in capsys.readouterr().err

@@ -19,6 +19,9 @@ def test_every_stream_and_every_field_is_in_it() -> None:
     made = document()
     for kind in Kind:
         message = made["channels"][kind.word]["messages"][kind.word]
+        if kind is Kind.SIGNAL:
+            assert "number" in message["payload"]["additionalProperties"]["type"], "any named number"
+            continue
         assert {field.name for field in FIELDS[kind]} < set(message["payload"]["properties"])
     assert set(made["components"]["schemas"]["AlarmEvent"]["properties"]) == set(AlarmEvent.__struct_encode_fields__)
     assert {channel["address"] for channel in made["channels"].values()} >= {
