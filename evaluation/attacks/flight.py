@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
@@ -132,8 +132,10 @@ def _join(kind: Kind, parts: list[Stream]) -> Stream:
     return Stream(t[order], np.ascontiguousarray(data[:, order]))
 
 
-def flights_in(data: FlightData) -> list[Flight]:
-    """All flights in a folder of logs, in a frame of several vehicles, or in frames and logs by name."""
+def flights_in(data: FlightData | Sequence[Flight]) -> list[Flight]:
+    """All flights in a folder of logs, in a frame of several vehicles, in frames and logs by name, or given."""
+    if isinstance(data, (list, tuple)) and all(isinstance(part, Flight) for part in data):
+        return list(data)
     if isinstance(data, (str, PathLike)) and Path(data).is_dir():
         return read_flights(Path(data))
     if not isinstance(data, Mapping) or not all(_is_log(part) for part in data.values()):

@@ -13,19 +13,22 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from watchkeeper.config.schema import Config
-from watchkeeper.evaluation.attacks.flight import Flight
+from watchkeeper.config.schema import DEFAULT, Config
+from watchkeeper.evaluation.attacks.flight import Flight, FlightData, flights_in
 from watchkeeper.evaluation.protocol.feed import Variant
 from watchkeeper.evaluation.protocol.run import Through, Trace, run
 from watchkeeper.evaluation.protocol.shifts import SHIFTS, STREAMS
 from watchkeeper.evaluation.protocol.splits import Recipe, simulated
 from watchkeeper.evaluation.shared.bootstrap import Interval
 from watchkeeper.evaluation.shared.poisson import poisson_95
+from watchkeeper.streams.frames.write import COUNT, NUMBER, TEXT, Backend, rows_frame
 
 AS_THEY_ARE, SIMULATED = "as they are", "simulated"
 # Seeds of simulated hours; far from those of config/splits.json.
 FIRST_SEED = 50_000
 FLIGHT_S = 600
+COLUMNS = {"group": TEXT, "flight": TEXT, "hours": NUMBER, "epochs": COUNT, "share": NUMBER, "alarms": COUNT,
+           "per_hour": NUMBER, "low": NUMBER, "high": NUMBER}  # fmt: skip
 # Flights that run together, so that hours of samples need not be in memory at once.
 TOGETHER = 12
 
@@ -57,16 +60,30 @@ class Result(msgspec.Struct, frozen=True):
         found: dict[str, Any] = msgspec.to_builtins(self)
         return found
 
+    def to_frame(self, backend: Backend | None = None) -> Any:
+        """One row per flight and group; `low` and `high` are the interval of `per_hour`."""
+        ends = [row.per_hour_95 or (None, None) for row in self.flights]
+        rows = [
+            {**msgspec.to_builtins(row), "low": low, "high": high}
+            for row, (low, high) in zip(self.flights, ends, strict=True)
+        ]
+        return rows_frame(rows, COLUMNS, backend)
+
 
 def hours(
-    flights: Sequence[Flight], config: Config, *, simulated_h: float = 0.0, worse: bool = True,
-    through: Through | None = None,
+    flights: FlightData | Sequence[Flight] = (), config: Config = DEFAULT, *, simulated_h: float = 0.0,
+    worse: bool = True, through: Through | None = None,
 ) -> Result:  # fmt: skip
     """Run all of them; `worse` takes the copies with worse sensors as well.
 
-    >>> hours(flights, DEFAULT, simulated_h=1.0).to_dict()  # doctest: +SKIP
+    `flights` are a folder of logs, a frame of vehicles, or frames and logs by name.
+
+    >>> hours("recordings/", simulated_h=20.0).to_frame()  # doctest: +SKIP
+    >>> (sums,) = hours(simulated_h=0.17).groups
+    >>> sums.group, round(sums.hours, 1), sums.alarms
+    ('simulated', 0.2, 0)
     """
-    flights = [flight.from_zero() for flight in flights]
+    flights = [flight.from_zero() for flight in flights_in(flights)]
     copies: Mapping[str, Callable[[Flight], Flight]] = {**STREAMS, **(SHIFTS if worse else {})}
     rows: list[Hours] = []
     groups: dict[str, Iterator[Flight]] = {AS_THEY_ARE: iter(flights)}

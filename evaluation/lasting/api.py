@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
-from typing import Any, cast
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -126,8 +126,7 @@ def lasting(
     >>> [shape.name for shape in SHAPES][:2]
     ['step 15 m', 'step 30 m']
     """
-    given = flights if isinstance(flights, list) else flights_in(cast(FlightData, flights))
-    flights = [flight.from_zero() for flight in given]
+    flights = [flight.from_zero() for flight in flights_in(flights)]
     unharmed = [*flights, *(copy for flight in flights for copy in _harder(flight))]
     cases = [case for flight in flights for case in _cases(flight, shapes, repeats)]
     variants = [Variant(flight) for flight in (*unharmed, *map(_biased, cases))]

@@ -14,20 +14,25 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from watchkeeper.config.schema import Config
+from watchkeeper.config.schema import DEFAULT, Config
 from watchkeeper.detectors.alarms.events import AlarmEvent
 from watchkeeper.detectors.engine.pipeline import Pipeline
 from watchkeeper.detectors.engine.replay import events_of
 from watchkeeper.detectors.incidents.by_pattern import OF_NAME
 from watchkeeper.evaluation.attacks.catalogue import Attack, AttackError, check_room
-from watchkeeper.evaluation.attacks.flight import Flight
+from watchkeeper.evaluation.attacks.flight import Flight, FlightData, flights_in
 from watchkeeper.evaluation.names.truth import NAME_OF
 from watchkeeper.evaluation.protocol.cases import plan
 from watchkeeper.evaluation.protocol.feed import Variant, batches
 from watchkeeper.evaluation.protocol.run import ANY_CLOCK_S, WAIT_S, Through
+from watchkeeper.evaluation.shared.errors import EvaluationError
+from watchkeeper.streams.frames.write import COUNT, FLAG, NUMBER, TEXT, Backend, rows_frame
 
 # Bins of the reliability diagram.
 EDGES = (0.0, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
+COLUMNS = {"flight": TEXT, "attack": TEXT, "family": TEXT, "repeat": COUNT, "truth": TEXT, "first": TEXT, "last": TEXT,
+           "pattern": TEXT, "confidence": NUMBER, "names": COUNT, "after_s": NUMBER, "right": FLAG,
+           "fitted": FLAG}  # fmt: skip
 # Samples of detectors that say something about one vehicle's sensors.
 KINDS = ("gps_imu", "silence", "link")
 log = logging.getLogger(__name__)
@@ -82,6 +87,11 @@ class Result(msgspec.Struct, frozen=True):
         found: dict[str, Any] = msgspec.to_builtins(self)
         return found | {"bins": msgspec.to_builtins(bins(self.named))}
 
+    def to_frame(self, backend: Backend | None = None) -> Any:
+        """One row per attack that was named; `fitted`: its flight took part in the fit."""
+        rows = [{**msgspec.to_builtins(n), "right": n.right, "fitted": n.flight in self.fitted} for n in self.named]
+        return rows_frame(rows, COLUMNS, backend)
+
 
 def roomy(flights: Sequence[Flight], attacks: Sequence[Attack]) -> list[Flight]:
     """Flights in which the attacks have room, begun at t = 0; the others are named in the log."""
@@ -98,14 +108,25 @@ def roomy(flights: Sequence[Flight], attacks: Sequence[Attack]) -> list[Flight]:
 
 
 def names(
-    flights: Sequence[Flight], attacks: Sequence[Attack], config: Config, *, repeats: int = 1,
+    flights: FlightData | Sequence[Flight], attacks: Sequence[Attack], config: Config = DEFAULT, *, repeats: int = 1,
     fitted: Sequence[str] = (), through: Through | None = None,
 ) -> Result:  # fmt: skip
     """Run all attacks that have a name in these flights.
 
-    >>> names(flights, catalogue().attacks, DEFAULT).to_dict()  # doctest: +SKIP
+    `flights` are a folder of logs, a frame of vehicles, or frames and logs by name; those without room for the attacks
+    are left out, with a line in the log.
+
+    >>> from watchkeeper.evaluation.attacks.catalogue import catalogue
+    >>> names("recordings/", catalogue().attacks).to_frame()  # doctest: +SKIP
+    >>> from watchkeeper.evaluation.protocol.splits import Recipe, simulated
+    >>> (found,) = names([simulated("quad-1", Recipe(901, 150))], [catalogue().find("gps_bias_20m")]).named
+    >>> found.last, found.pattern, found.right
+    ('gps_spoofing', 'spoofing', True)
     """
-    chosen = plan((), flights, [attack for attack in attacks if attack.family in NAME_OF], repeats)
+    attacks = [attack for attack in attacks if attack.family in NAME_OF]
+    chosen = plan((), roomy(flights_in(flights), attacks), attacks, repeats)
+    if not chosen.variants:
+        raise EvaluationError("nothing to name: no flight that is long enough for the attacks")
     pipeline = Pipeline(_roomy_config(config, len(chosen.variants)))
     slices = batches(chosen.variants, strict=True)
     fed = through(slices, sum(v.samples for v in chosen.variants)) if through else slices

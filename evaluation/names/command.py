@@ -61,9 +61,9 @@ def main(args: argparse.Namespace) -> int:
     found = read_flights(args.flights) if args.flights else [] if args.fit else _simulated("test")
     if unknown := sorted(set(only) - {flight.id for flight in found}):
         return fail(f"--only: no flight {', '.join(unknown)}")
-    flights = roomy([flight for flight in found if not only or flight.id in only], attacks)
+    flights = [flight for flight in found if not only or flight.id in only]
     if args.fit:
-        return _fit(flights, attacks, config, args)
+        return _fit(roomy(flights, attacks), attacks, config, args)
     result = names(flights, attacks, config, repeats=args.repeats, fitted=FITTED, through=meter(hidden=False))
     if args.out:
         write_json(args.out, result.to_dict())

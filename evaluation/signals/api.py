@@ -13,15 +13,17 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from watchkeeper.config.schema import Config
+from watchkeeper.config.schema import DEFAULT, Config
 from watchkeeper.evaluation.signals import methods
 from watchkeeper.evaluation.signals.faults import FAULT_S, FAULTS, restlessness
 from watchkeeper.evaluation.signals.series import Vehicle
 from watchkeeper.streams.batch import F8, Bool
+from watchkeeper.streams.frames.write import NUMBER, TEXT, Backend, rows_frame
 
 WARM_S = 60.0
 TAIL = 0.01
 RUN = 3
+COLUMNS = {"vehicle": TEXT, "signal": TEXT, "fault": TEXT, "method": TEXT, "latency_s": NUMBER}
 
 
 class Outcome(msgspec.Struct, frozen=True):
@@ -50,14 +52,31 @@ class Result(msgspec.Struct, frozen=True):
     outcomes: list[Outcome]
     clean: list[Clean]
 
+    def to_dict(self) -> dict[str, Any]:
+        """All of it as plain values."""
+        found: dict[str, Any] = msgspec.to_builtins(self)
+        return found
+
+    def to_frame(self, backend: Backend | None = None) -> Any:
+        """One row per fault and method; `latency_s` is absent where the method did not find it."""
+        rows = [
+            {**msgspec.to_builtins(one), "method": method, "latency_s": latency_s}
+            for one in self.outcomes
+            for method, latency_s in one.latency_s.items()
+        ]
+        return rows_frame(rows, COLUMNS, backend)
+
 
 def evaluate(
-    vehicles: Sequence[Vehicle], config: Config, *, seed: int, river: bool, most: int = 1000,
+    vehicles: Sequence[Vehicle], config: Config = DEFAULT, *, seed: int = 1, river: bool = False, most: int = 1000,
     told: Callable[[str], None] = lambda _: None,
 ) -> Result:  # fmt: skip
     """Judge every vehicle; at most so many signals of each.
 
-    >>> evaluate(vehicles, DEFAULT, seed=0, river=False).to_dict()  # doctest: +SKIP
+    >>> from watchkeeper.evaluation.signals.series import simulated
+    >>> found = evaluate(simulated(1, 300.0, seed=2), most=2)
+    >>> len(found.outcomes), sorted(found.outcomes[0].latency_s)
+    (10, ['ewma', 'ours', 'ours, as shipped'])
     """
     outcomes: list[Outcome] = []
     clean: list[Clean] = []

@@ -73,8 +73,8 @@ def good(setting: Setting) -> st.SearchStrategy[Any]:
         return st.lists(st.sampled_from(("conflict", "gps_imu")), max_size=3).map(tuple)
     one = st.sampled_from(setting.choices) if setting.choices else TEXT
     if setting.key.endswith(("limits_only", "signals")):
-        # patterns of names, none of them blank
-        one = TEXT.filter(str.strip)
+        # patterns of names, none blank; lists in the environment are parted at commas, and their parts are stripped
+        one = TEXT.map(lambda text: text.replace(",", ";").strip()).filter(bool)
     return st.lists(one, max_size=4).map(tuple) if setting.kind is tuple else one
 
 

@@ -31,7 +31,7 @@ def columns(draw: st.DrawFn, kind: Kind, ids: int, vias: int) -> Columns:
 @st.composite
 def steps(draw: st.DrawFn) -> Step:
     if draw(st.booleans()):
-        return Step(None, False, Clock(tick=draw(st.integers()), accept=draw(st.text(max_size=3))))
+        return Step(None, False, Clock(tick=draw(st.integers(-(2**63), 2**63 - 1)), accept=draw(st.text(max_size=3))))
     ids = draw(st.lists(st.text(min_size=1, max_size=5), min_size=1, max_size=4, unique=True))
     vias = draw(st.lists(st.text(min_size=1, max_size=5), max_size=2, unique=True))
     kinds = {
