@@ -131,7 +131,7 @@ class GpsImu(Section, frozen=True):
     model: Annotated[
         Literal["off", "hst"],
         text("opinion of an online model of the fleet in the evidence: none, or half-space trees", live=True),
-    ] = "hst"
+    ] = "off"
     model_budget: Annotated[
         int,
         about(

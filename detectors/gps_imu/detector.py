@@ -61,7 +61,7 @@ class GpsImu:
         self._work: NDArray[Any] = blank(Work, 1)
         # whether what each vehicle sends can be what it should be, and when it last had a score
         self._doubts: NDArray[Any] = blank(Doubt, fleet.capacity)
-        self._space = Space(np.zeros((3, 3)), np.zeros((4, 4)), np.zeros((4, 4)), np.zeros(4))
+        self._space: NDArray[Any] = blank(Space, 1)
         self._judged_t: F8 = np.full(fleet.capacity, -np.inf)
         self._sole = Sole(fleet.capacity)
         self._patterns: NDArray[Any] = blank(Pattern, fleet.capacity)
@@ -96,14 +96,15 @@ class GpsImu:
         )  # fmt: skip
 
     def kernels(self) -> list[Callable[[], object]]:
-        """The filter, the search for wrong units and frames, and the model, over no samples."""
+        """The filter, the search for wrong units and frames, and the model if it is on, over no samples."""
         imu, gps = _rows(None, Kind.IMU), _rows(None, Kind.GPS)
+        model = [lambda: ResidualModel(CHANNELS[:SCALED]).judge(np.empty((0, SCALED)), np.zeros(0, bool))]
         return [
             lambda: run(self._table, self._work, self._settings, imu, gps, blank_judged(0)),
             lambda: look(self._doubts, self._settings, self._space, imu, gps),
             lambda: self._sole.watch(self._work, self._settings, imu, gps),
             lambda: self._name(np.empty(0, np.int32), np.empty(0), np.empty(0), np.empty((0, len(CHANNELS)))),
-            lambda: ResidualModel(CHANNELS[:SCALED]).judge(np.empty((0, SCALED)), np.zeros(0, bool)),
+            *(model if self._config.model != "off" else []),
         ]
 
     def step(self, window: Window) -> list[Evidence]:

@@ -19,7 +19,7 @@ A vehicle is looked at until one of these is clearly the better one; then its ve
 from __future__ import annotations
 
 import math
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -94,17 +94,17 @@ class Doubt:
     misfit: Annotated[F8, (6,)]
 
 
-class Space(NamedTuple):
-    """Working space."""
+class Space:
+    """Working space: a record, as the filter's is, so that what both call is compiled once."""
 
-    b: F8
-    k: F8
-    vectors: F8
-    quat: F8
+    b: Annotated[F8, (3, 3)]
+    k: Annotated[F8, (4, 4)]
+    vectors: Annotated[F8, (4, 4)]
+    quat: Annotated[F8, (4,)]
 
 
 @njit(cache=True)
-def look(doubts: NDArray[Any], par: Settings, space: Space, imu: Rows, gps: Rows) -> None:
+def look(doubts: NDArray[Any], par: Settings, space: NDArray[Any], imu: Rows, gps: Rows) -> None:
     """One window: take the samples of all vehicles without a verdict, merged by time."""
     # no literal: what is called with one would be compiled for it, and again for what follows
     i = g = int(np.int64(0))
@@ -122,7 +122,7 @@ def look(doubts: NDArray[Any], par: Settings, space: Space, imu: Rows, gps: Rows
                 i += 1
             elif with_gps:
                 if open_:
-                    _take_gps(row, par, space, gps.t[g], gps.data, g)
+                    _take_gps(row, par, space[0], gps.t[g], gps.data, g)
                 g += 1
             else:
                 break

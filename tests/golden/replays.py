@@ -26,6 +26,7 @@ import numpy as np
 
 from watchkeeper.config.detectors import Detectors
 from watchkeeper.config.detectors.conflict import Conflict
+from watchkeeper.config.detectors.gps_imu import GpsImu
 from watchkeeper.config.schema import Config, FleetLimits
 from watchkeeper.detectors.alarms.events import encode_event
 from watchkeeper.detectors.base import Evidence, Window
@@ -39,8 +40,11 @@ from watchkeeper.streams.simulate.network import NetworkFault, network_batches, 
 from watchkeeper.streams.simulate.scenarios import T0
 
 HERE = Path(__file__).parent
-# small tables, so that a pipeline is made in a few milliseconds
-CONFIG = Config(fleet=FleetLimits(max_vehicles=100), detectors=Detectors(conflict=Conflict(max_pairs=1000)))
+# small tables, so that a pipeline is made in a few milliseconds; and the model, which is off by default
+CONFIG = Config(
+    fleet=FleetLimits(max_vehicles=100),
+    detectors=Detectors(conflict=Conflict(max_pairs=1000), gps_imu=GpsImu(model="hst")),
+)
 SCORES_EVERY_S = 10.0
 TOP = 3
 

@@ -107,8 +107,9 @@ def _judge(row: Axes) -> None:
     said[ONE_STUCK] = 2.0 if stuck > 0 and varying >= OTHERS else 0.0
     said[SATURATED] = tied
     said[SHAKEN] = shaken / max(SHAKEN_MS2, SHAKEN_TIMES * row.usual_shake) if known else 0.0
-    if said.max() >= 1.0:
-        return
+    for k in range(said.size):
+        if said[k] >= 1.0:
+            return
     row.blocks += 1
     part = 1.0 / min(float(row.blocks), AXES_MEMORY)
     for k in range(6):

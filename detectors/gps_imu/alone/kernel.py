@@ -111,10 +111,12 @@ def _take(row: Receiver, work: Work, par: Settings, t: float, data: F8, i: int, 
     # a beat that shifts alone may be fixes that were lost on the way: a clock that steps moves the path as well
     path = max(sigma[AGAINST], sigma[AGAINST_VERTICAL])
     sigma[TIMING] = min(par.threshold * ratio[BEAT], BEAT_AND_PATH * path)
+    most = 0.0
     for c in range(len(CHANNELS)):
         if c != INTERFERENCE:
             sigma[c] *= 1.0 if par.weight[c] > 0.0 else 0.0
-    worst = sigma.max() / par.threshold
+        most = max(most, sigma[c])
+    worst = most / par.threshold
     learn_levels(row, found, worst, min(dt, PAUSE_S))
     if worst < 1.0:
         row.good_s += min(dt, PAUSE_S)

@@ -129,7 +129,10 @@ def follow(
             continue
         features(row, seen)
         likely(seen, table, out[i])
-        best = int(np.argmax(out[i])) + 1
+        best = 1
+        for name in range(1, out.shape[1]):
+            if out[i, name] > out[i, best - 1]:
+                best = name + 1
         old_enough = row.seconds >= (SAID_S if row.said == 0 else row.said_s + AGAIN_S)
         if best != row.said and old_enough:
             row.said, row.said_s = best, row.seconds

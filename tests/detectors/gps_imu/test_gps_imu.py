@@ -225,7 +225,7 @@ def test_the_model_looks_at_no_more_than_its_budget_and_at_everybody_in_turn():
     # the budget is one bucket's
     names = [name for i in range(2000) if bucket_of(name := f"v{i}") == 0][:6]
     flights = {name: flight(60.0, seed=i) for i, name in enumerate(names)}
-    fleet_watch = Watch(flights, config(model_budget=4))
+    fleet_watch = Watch(flights, config(model="hst", model_budget=4))
     looks: dict[int, int] = dict.fromkeys(range(6), 0)
     for _ in range(60):
         for ev in fleet_watch.until(fleet_watch.t + 1.0):
@@ -248,7 +248,7 @@ def test_neither_slots_nor_a_snapshot_change_anything_with_the_model_on():
     # of one bucket, so that their model has seen enough to have its say
     names = [name for i in range(1000) if bucket_of(name := f"v{i}") == bucket_of("bad")][:4]
     flights = {name: flight(400.0, seed=i) for i, name in enumerate(names)} | {"bad": attacked("noise", 400.0)}
-    cfg = config(model_budget=200)
+    cfg = config(model="hst", model_budget=200)
     plain = Watch(flights, cfg)
     moved = Watch(dict(reversed(flights.items())), cfg, first_slot=40)
     resumed = Watch(flights, cfg)
