@@ -288,8 +288,18 @@ def _code_parts(code: CodeType, doc: str | None) -> Iterator[bytes]:
 
 
 def global_names(code: CodeType) -> list[str]:
-    """The names that are read from the module, as opposed to those of attributes."""
-    return sorted({i.argval for i in dis.get_instructions(code) if i.opcode == _LOAD_GLOBAL})
+    """The names that are read from the module, as opposed to those of attributes.
+
+    As `dis.get_instructions` has them, which describes every instruction first and takes ten times as long.
+    """
+    names, extended = set(), 0
+    for opcode, argument in zip(code.co_code[::2], code.co_code[1::2], strict=True):
+        argument |= extended  # noqa: PLW2901
+        extended = argument << 8 if opcode == dis.EXTENDED_ARG else 0
+        if opcode == _LOAD_GLOBAL:
+            # the lowest bit asks for a place on the stack
+            names.add(code.co_names[argument >> 1])
+    return sorted(names)
 
 
 def _value(value: Any, function: Function, called: list[Dispatcher]) -> bytes:

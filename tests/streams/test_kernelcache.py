@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import argparse
+import dis
 import os
 import subprocess
 import sys
 import time
 from pathlib import Path
+from types import FunctionType
 
 import pytest
 from numba.core.bytecode import FunctionIdentity
 
 from watchkeeper.streams import kernelcache
-from watchkeeper.streams.kernelcache import UNUSED_S, forget_unused
+from watchkeeper.streams.kernelcache import UNUSED_S, codes, forget_unused, global_names
 
 INNER = '''
 """Kernels that others call."""
@@ -212,3 +215,15 @@ def test_a_fork_counts_from_a_number_of_its_own() -> None:
     assert abs(int(os.read(reading, 100)) - next(FunctionIdentity._unique_ids)) > 1
     os.close(reading)
     os.close(writing)
+
+
+def test_names_of_a_module_are_those_that_the_disassembler_finds() -> None:
+    # long functions have arguments of more than a byte
+    modules = (argparse, dis, subprocess, kernelcache)
+    functions = [value for module in modules for value in vars(module).values() if isinstance(value, FunctionType)]
+    methods = [value for value in vars(argparse.ArgumentParser).values() if isinstance(value, FunctionType)]
+    found = [code for function in functions + methods for code in codes(function.__code__)]
+    assert len(found) > 100
+    for code in found:
+        expected = {i.argval for i in dis.get_instructions(code) if i.opname == "LOAD_GLOBAL"}
+        assert global_names(code) == sorted(expected)

@@ -22,8 +22,6 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any, cast
 
-import rs1090
-
 from watchkeeper.streams.adapters.receivers.cpr import Half, Track
 from watchkeeper.streams.adapters.receivers.reports import Reports, emergency_of, squawk_of
 from watchkeeper.streams.batch import Batch
@@ -64,6 +62,8 @@ def sound(frame: str) -> bool:
 
 def decoded(frames: Sequence[str]) -> list[Message | None]:
     """What rs1090 makes of frames of hexadecimal digits; None for one that it cannot read."""
+    import rs1090  # noqa: PLC0415  a tenth of a second, and every reader of a log passes by here
+
     try:
         return cast(list[Message | None], rs1090.decode(list(frames)))
     except BaseException as error:
