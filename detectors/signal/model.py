@@ -25,6 +25,7 @@ from watchkeeper.detectors.signal.state import (
     DRIFT,
     GAP_CLIP,
     JUMP,
+    MARGINS,
     NOISE_CLIP,
     NOISIER,
     ONE_SIDE,
@@ -78,12 +79,12 @@ def judge(s: Any, t: float, x: float, settled: bool, cfg: Settings) -> None:
     same_s = t - s.same_t if x == s.x else 0.0
     if not settled or not s.judged or s.learned_s < cfg.learn_s or s.n < VALUES_MIN or s.changes < CHANGES_FEW:
         return
-    jump = abs(off) / (cfg.margin * s.quantile[Q_JUMP])
-    drift = abs(s.quick - s.slow) / max(s.apart, tiny) / (cfg.margin * s.quantile[Q_DRIFT])
+    jump = abs(off) / (MARGINS[Q_JUMP] * cfg.margin * s.quantile[Q_JUMP])
+    drift = abs(s.quick - s.slow) / max(s.apart, tiny) / (MARGINS[Q_DRIFT] * cfg.margin * s.quantile[Q_DRIFT])
     if s.learned_s < SLOW * cfg.memory_s:
         drift = 0.0
-    noise = math.sqrt(s.noise) / (cfg.margin * s.quantile[Q_NOISE])
-    agree = abs(s.off) / (cfg.margin * s.quantile[Q_AGREE])
+    noise = math.sqrt(s.noise) / (MARGINS[Q_NOISE] * cfg.margin * s.quantile[Q_NOISE])
+    agree = abs(s.off) / (MARGINS[Q_AGREE] * cfg.margin * s.quantile[Q_AGREE])
     stuck = 0.0
     if s.changes >= CHANGES_MIN and s.changes >= CHANGES_SHARE * s.n:
         stuck = same_s / max(cfg.stuck_s, 3.0 * s.same_s, 5.0 * s.interval_s)

@@ -3,6 +3,9 @@
 A method's threshold for a signal is the 99 % quantile of its scores on the clean series after `WARM_S`: the realised
 share of false positives is 1 % for every method and signal, whatever its scores mean. A fault is found if RUN values in
 a row are over the threshold while it lasts; RUN in a row on the clean series are a false alarm.
+
+"As shipped" is the alarm itself: raised or updated by the whole pipeline while the fault lasts, naming its signal,
+where the clean series says nothing of it in the same time. Its false alarms are those that the clean vehicle raises.
 """
 
 from __future__ import annotations
@@ -15,10 +18,11 @@ import numpy as np
 
 from watchkeeper.config.schema import DEFAULT, Config
 from watchkeeper.evaluation.signals import methods
-from watchkeeper.evaluation.signals.faults import FAULT_S, FAULTS, restlessness
+from watchkeeper.evaluation.signals.faults import FAULT_S, FAULT_VALUES, FAULTS, restlessness
 from watchkeeper.evaluation.signals.series import Vehicle
 from watchkeeper.streams.batch import F8, Bool
 from watchkeeper.streams.frames.write import NUMBER, TEXT, Backend, rows_frame
+from watchkeeper.streams.signals import as_name
 
 WARM_S = 60.0
 TAIL = 0.01
@@ -36,13 +40,20 @@ class Outcome(msgspec.Struct, frozen=True):
 
 
 class Clean(msgspec.Struct, frozen=True):
-    """One signal without a fault: hours judged, and false alarms by method; `alarms` of ours at its own threshold."""
+    """One signal without a fault: hours judged, and false alarms by method."""
 
     vehicle: str
     signal: str
     hours: float
     false_alarms: dict[str, int]
     share: dict[str, float]
+
+
+class Quiet(msgspec.Struct, frozen=True):
+    """One vehicle without a fault, as shipped: hours heard, and alarms of any of its signals."""
+
+    vehicle: str
+    hours: float
     alarms: int
 
 
@@ -51,6 +62,7 @@ class Result(msgspec.Struct, frozen=True):
 
     outcomes: list[Outcome]
     clean: list[Clean]
+    quiet: list[Quiet]
 
     def to_dict(self) -> dict[str, Any]:
         """All of it as plain values."""
@@ -78,23 +90,21 @@ def evaluate(
     >>> len(found.outcomes), sorted(found.outcomes[0].latency_s)
     (10, ['ewma', 'ours', 'ours, as shipped'])
     """
-    outcomes: list[Outcome] = []
-    clean: list[Clean] = []
+    result = Result([], [], [])
     for number, vehicle in enumerate(vehicles):
         told(f"{vehicle.name}: {len(vehicle.names)} signals, {vehicle.t[-1]:.0f} s")
         rng = np.random.Generator(np.random.PCG64([seed, number]))
-        _judge(vehicle, config, rng, outcomes, clean, river=river, most=most)
-    return Result(outcomes, clean)
+        _judge(vehicle, config, rng, result, river=river, most=most)
+    return result
 
 
 def _judge(
-    vehicle: Vehicle, config: Config, rng: np.random.Generator, outcomes: list[Outcome], clean: list[Clean], *,
-    river: bool, most: int,
-) -> None:  # fmt: skip
+    vehicle: Vehicle, config: Config, rng: np.random.Generator, result: Result, *, river: bool, most: int
+) -> None:
     rate_hz = 1.0 / float(vehicle.t[1] - vehicle.t[0])
-    length = round(FAULT_S * rate_hz)
+    length = max(round(FAULT_S * rate_hz), FAULT_VALUES)
     steps = len(vehicle.t)
-    first = max(steps // 2, round((WARM_S + FAULT_S) * rate_hz))
+    first = max(steps // 2, round(WARM_S * rate_hz) + length)
     if first + length >= steps:
         return
     chosen = [
@@ -110,6 +120,9 @@ def _judge(
         FAULTS[fault](variants[v, k], rows, restlessness(vehicle.values[k], rate_hz), rng)
         spans.append(rows)
     scores = {"ours": methods.ours(vehicle, variants, config)}
+    told = methods.shipped(vehicle, variants, config)
+    heard_s = float(np.minimum(np.diff(vehicle.t[~np.isnan(vehicle.values).all(axis=0)]), WARM_S).sum())
+    result.quiet.append(Quiet(vehicle.name, heard_s / 3600.0, sum(state == "raised" for _, state, _ in told[0])))
     plain = _plain(river=river)
     for k in chosen:
         of_clean = {"ours": scores["ours"][0, k]}
@@ -120,9 +133,10 @@ def _judge(
         limit |= {name: _threshold(of_clean[name][judged]) for name in of_clean if name not in limit}
         alarms = {name: _runs(found[judged] > limit[name]) for name, found in of_clean.items()}
         share = {name: float(np.mean(found[judged] > limit[name])) for name, found in of_clean.items()}
-        hours = float(vehicle.t[-1] - WARM_S) / 3600.0
-        own = _runs(of_clean["ours"][judged] >= 1.0, config.detectors.signal.debounce.n)
-        clean.append(Clean(vehicle.name, vehicle.names[k], hours, alarms, share, own))
+        # without the times at which it did not come
+        hours = float(np.minimum(np.diff(vehicle.t[judged]), WARM_S).sum()) / 3600.0
+        name = as_name(vehicle.names[k])
+        result.clean.append(Clean(vehicle.name, vehicle.names[k], hours, alarms, share))
         for v, ((which, fault), rows) in enumerate(zip(cases, spans, strict=True), 1):
             if which != k:
                 continue
@@ -131,10 +145,16 @@ def _judge(
             found |= _together(found, limit)
             there = np.flatnonzero(~np.isnan(variants[v, k, rows])) + rows.start
             latency = {name: _latency(vehicle.t, there, own_scores > limit[name]) for name, own_scores in found.items()}
-            latency["ours, as shipped"] = _latency(
-                vehicle.t, there, found["ours"] >= 1.0, config.detectors.signal.debounce.n
-            )
-            outcomes.append(Outcome(vehicle.name, vehicle.names[k], fault, latency))
+            span = (float(vehicle.t[rows.start]), float(vehicle.t[rows.stop - 1]))
+            latency["ours, as shipped"] = None if _told(told[0], name, span) is not None else _told(told[v], name, span)
+            result.outcomes.append(Outcome(vehicle.name, vehicle.names[k], fault, latency))
+
+
+def _told(alarms: list[tuple[float, str, frozenset[str]]], name: str, span: tuple[float, float]) -> float | None:
+    """From the onset to the first alarm that names the signal; None without one in this time."""
+    first, last = span
+    times = [t - first for t, state, names in alarms if first <= t <= last and state != "cleared" and name in names]
+    return min(times, default=None)
 
 
 def _together(found: dict[str, F8], limit: dict[str, float]) -> dict[str, F8]:

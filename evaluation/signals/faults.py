@@ -12,7 +12,8 @@ import numpy as np
 
 from watchkeeper.streams.batch import F8
 
-FAULT_S = 30.0
+# A fault lasts so long, and so many values of a signal that comes seldom.
+FAULT_S, FAULT_VALUES = 30.0, 24
 JUMP, DRIFT, NOISE = 6.0, 10.0, 4.0
 MEAN_S = 5.0
 

@@ -1,6 +1,6 @@
 """The methods that are compared: each gives every value of every signal a score, learning as it goes.
 
-ours         the detector `signal`, by its own kernels
+ours         the detector `signal`, by its own kernels; `shipped` is its alarms, through the whole pipeline
 ewma         distance from an exponential mean over its exponential deviation
 river: …     river's models (extra `river`): half-space trees on the value alone, Holt's forecast, and a linear model
              of the vehicle's other signals; of the last two the residual over its own deviation
@@ -12,18 +12,23 @@ import math
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from watchkeeper.config.schema import Config, FleetLimits
+from watchkeeper.detectors.alarms.events import AlarmEvent
 from watchkeeper.detectors.base import Window
+from watchkeeper.detectors.engine.pipeline import Pipeline
 from watchkeeper.detectors.fleet.fleet import Fleet, Samples
 from watchkeeper.detectors.signal.detector import SignalDetector
 from watchkeeper.evaluation.signals.series import Vehicle
-from watchkeeper.streams.batch import F8
+from watchkeeper.streams.batch import F8, Batch, Columns
 from watchkeeper.streams.messages import NAME_COLUMNS, SIGNAL, Kind
 from watchkeeper.streams.signals import as_name, name_columns
 
 EWMA_S = 30.0
+# When a series begins, for what wants Unix time.
+T0 = 1_700_000_000.0
 
 
 def ours(vehicle: Vehicle, variants: F8, config: Config) -> F8:
@@ -54,6 +59,35 @@ def ours(vehicle: Vehicle, variants: F8, config: Config) -> F8:
         if known:
             scores[:, :, i] = np.where(np.isnan(values), 0.0, detector.table.signals["score"][rows])
     return scores
+
+
+def shipped(vehicle: Vehicle, variants: F8, config: Config) -> list[list[tuple[float, str, frozenset[str]]]]:
+    """Alarms of every variant through the whole pipeline, with its own thresholds and debouncing: time, state, signals.
+
+    Each variant is a vehicle of its own, so that what it says is what a daemon would have said.
+    """
+    many = len(variants)
+    pipeline = Pipeline(msgspec.structs.replace(config, fleet=FleetLimits(max_vehicles=max(many, 1))))
+    ids = [f"v{v}" for v in range(many)]
+    place = {name: v for v, name in enumerate(ids)}
+    names = name_columns([as_name(name) for name in vehicle.names])
+    found: list[list[tuple[float, str, frozenset[str]]]] = [[] for _ in ids]
+
+    def keep(events: list[AlarmEvent]) -> None:
+        for event in events:
+            if event.kind == "signal":
+                told = {event.evidence.get("signal"), event.evidence.get("partner"), *event.evidence.get("also", ())}
+                found[place[event.subjects[0]]].append((event.t, event.state, frozenset(map(str, told - {None, ""}))))
+
+    for i, t in enumerate(vehicle.t.tolist()):
+        slot, which = np.nonzero(~np.isnan(variants[:, :, i]))
+        if len(slot):
+            n = len(slot)
+            data = np.concatenate([variants[slot, which, i].reshape(1, -1), names[:, which]])
+            cols = Columns(np.arange(n), slot.astype(np.int32), np.full(n, -1, np.int32), np.full(n, T0 + t), data)
+            keep(pipeline.feed(Batch(ids, {Kind.SIGNAL: cols})))
+    keep(pipeline.finish())
+    return [[(t - T0, state, told) for t, state, told in own] for own in found]
 
 
 def _places(detector: SignalDetector, vehicle: Vehicle, rows: Any) -> bool:

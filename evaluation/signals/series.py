@@ -1,13 +1,15 @@
 """Signals of recorded and simulated vehicles as tables: one time axis per vehicle, a column per signal.
 
-Recordings with GPS and IMU are read as if each of their columns were a signal: what a detector that knows no physics
-makes of them. Rates above `rate_hz` are thinned, so that every method sees the same values in reasonable time.
+Recordings with GPS, IMU and ADS-B are read as if each of their columns were a signal: what a detector that knows no
+physics makes of them. An aircraft that was away for longer than TRACK_S has another track. Rates above `rate_hz` are
+thinned, so that every method sees the same values in reasonable time.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -17,10 +19,13 @@ from watchkeeper.streams.logs.base import LogError
 from watchkeeper.streams.logs.source import open_log
 from watchkeeper.streams.messages import FIELDS, SIGNAL, Kind
 from watchkeeper.streams.signals import names_in
-from watchkeeper.streams.simulate.signals import SignalSource
+from watchkeeper.streams.simulate.signals import NAMES, SignalSource
 
 # Columns of recordings that are states or other than measurements of the vehicle.
 LEFT_OUT = frozenset({"fix", "sats", "lat", "lon"})
+# Columns of ADS-B that are measured; a track goes round from 360 to 0.
+ADSB = frozenset({"alt_ft", "gs_kt", "vs_fpm"})
+TRACK_S = 60.0
 # A signal must have so many values, and change in so many of them, to be judged at all.
 VALUES_MIN, CHANGES_MIN = 200, 0.2
 
@@ -35,10 +40,12 @@ class Vehicle:
     values: F8
 
 
-def simulated(vehicles: int, seconds: float, seed: int, rate_hz: float = 1.0) -> list[Vehicle]:
+def simulated(
+    vehicles: int, seconds: float, seed: int, rate_hz: float = 1.0, signals: int = len(NAMES)
+) -> list[Vehicle]:
     """A fleet without faults."""
     rng = np.random.Generator(np.random.PCG64(seed))
-    source = SignalSource(rng, vehicles=vehicles, seconds=seconds, rate_hz=rate_hz, faults=False)
+    source = SignalSource(rng, vehicles=vehicles, seconds=seconds, signals=signals, rate_hz=rate_hz, faults=False)
     steps = round(seconds * rate_hz)
     table = np.full((vehicles, len(source.names), steps), np.nan)
     place = {name: k for k, name in enumerate(source.names)}
@@ -50,14 +57,15 @@ def simulated(vehicles: int, seconds: float, seed: int, rate_hz: float = 1.0) ->
     return [Vehicle(name, tuple(source.names), t, table[i]) for i, name in enumerate(source.ids)]
 
 
-def recorded(folder: Path, rate_hz: float) -> Iterator[Vehicle]:
-    """Every log of a folder that can be read; of each vehicle the columns of its GPS and IMU, and its signals."""
-    for path in sorted(folder.iterdir()):
+def recorded(path: Path, rate_hz: float, most: int = 1000) -> Iterator[Vehicle]:
+    """A log, or every log of a folder that can be read; of each at most so many vehicles, those heard most."""
+    for log in sorted(path.iterdir()) if path.is_dir() else [path]:
         try:
-            batches = list(open_log(path).batches(1 << 20))
+            batches = list(open_log(log).batches(1 << 20))
         except LogError:
             continue
-        yield from _vehicles(path.name.split(".")[0], batches, rate_hz)
+        found = list(_vehicles(log.name.split(".")[0], batches, rate_hz))
+        yield from sorted(found, key=lambda v: (-int((~np.isnan(v.values)).sum()), v.name))[:most]
 
 
 def _vehicles(log: str, batches: list, rate_hz: float) -> Iterator[Vehicle]:  # type: ignore[type-arg]
@@ -72,14 +80,23 @@ def _vehicles(log: str, batches: list, rate_hz: float) -> Iterator[Vehicle]:  # 
                     for name in set(names.tolist()):
                         rows = np.flatnonzero(own)[names == name]
                         found.setdefault(name, []).append((cols.t[rows], cols.data[SIGNAL.value, rows]))
-                elif kind in (Kind.GPS, Kind.IMU):
+                elif kind in (Kind.GPS, Kind.IMU, Kind.ADSB):
                     for field, column in zip(FIELDS[kind], cols.data, strict=True):
-                        if field.name not in LEFT_OUT:
+                        if field.name in ADSB if kind is Kind.ADSB else field.name not in LEFT_OUT:
                             found.setdefault(field.name, []).append((cols.t[own], column[own]))
     for name, parts in series.items():
         joined = {signal: tuple(map(np.concatenate, zip(*some, strict=True))) for signal, some in parts.items()}
-        if made := _aligned(f"{log}/{name}", joined, rate_hz):
-            yield made
+        for number, track in enumerate(_tracks(joined)):
+            if made := _aligned(f"{log}/{name}" + (f"/{number}" if number else ""), track, rate_hz):
+                yield made
+
+
+def _tracks(series: dict[str, tuple[F8, ...]]) -> Iterator[dict[str, tuple[F8, ...]]]:
+    """The series between the times at which nothing came for long."""
+    times = np.unique(np.concatenate([t for t, _ in series.values()]))
+    cuts = [-np.inf, *times[1:][np.diff(times) > TRACK_S].tolist(), np.inf]
+    for first, end in pairwise(cuts):
+        yield {name: (t[own], x[own]) for name, (t, x) in series.items() if (own := (t >= first) & (t < end)).any()}
 
 
 def _aligned(name: str, series: dict[str, tuple[F8, ...]], rate_hz: float) -> Vehicle | None:
