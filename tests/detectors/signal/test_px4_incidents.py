@@ -1,4 +1,4 @@
-"""Brown-out, motor loss and lost GPS put into the signals of a real PX4 log: told in two seconds, named, with the mode."""
+"""Brown-out, motor loss and lost GPS put into the signals of a PX4 log: told in two seconds, named, with the mode."""
 
 from __future__ import annotations
 

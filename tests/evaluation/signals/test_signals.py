@@ -9,6 +9,7 @@ from watchkeeper.config.schema import Config
 from watchkeeper.evaluation.signals.api import evaluate
 from watchkeeper.evaluation.signals.command import table
 from watchkeeper.evaluation.signals.faults import FAULTS, restlessness
+from watchkeeper.evaluation.signals.parts import DEVELOPMENT, HELD_OUT
 from watchkeeper.evaluation.signals.series import simulated
 
 
@@ -39,3 +40,9 @@ def test_a_fault_changes_its_own_span_and_nothing_else(fault):
     assert len(changed) >= 50
     assert changed.min() >= 200
     assert changed.max() < 260
+
+
+def test_nothing_is_in_both_parts():
+    assert not {fleet.seed for fleet in DEVELOPMENT.fleets} & {fleet.seed for fleet in HELD_OUT.fleets}
+    assert not {r.name for r in DEVELOPMENT.recordings} & {r.name for r in HELD_OUT.recordings}
+    assert all(r.seen for r in DEVELOPMENT.recordings)
