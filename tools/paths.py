@@ -20,6 +20,8 @@ PATH = re.compile(
 LINK = re.compile(r"\]\((?!\w+:|#)([^)#\s]+)")
 SKIPPED = {"build", "data", "dist", "node_modules", "results"}
 CHANGELOG = "CHANGELOG.md"
+# What a class or a function may be in.
+_BLOCKS = (ast.stmt, ast.ExceptHandler, ast.match_case)
 
 
 def missing_paths(root: Path, code: Iterable[Path]) -> Iterator[str]:
@@ -58,6 +60,10 @@ def _skipped(path: Path) -> bool:
 
 
 def _docstrings(path: Path) -> Iterator[str]:
-    for node in ast.walk(ast.parse(path.read_text())):
+    rest: list[ast.AST] = [ast.parse(path.read_text())]
+    while rest:
+        node = rest.pop()
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             yield ast.get_docstring(node) or ""
+        # no expression has a docstring, and most nodes are expressions
+        rest += [child for child in ast.iter_child_nodes(node) if isinstance(child, _BLOCKS)]

@@ -10,9 +10,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
-from watchkeeper.evaluation.leakage.code.columns import column_leaks
+from watchkeeper.evaluation.leakage.code.columns import Finding, column_leaks
 from watchkeeper.evaluation.leakage.code.follow import follow
 from watchkeeper.evaluation.leakage.code.judge import NOT_FOLLOWED
 from watchkeeper.streams.logs.base import LogError
@@ -60,8 +61,7 @@ def _file(path: Path, profile: str) -> list[Leak]:
     if path.suffix == ".ipynb":
         return [Leak(path, 1, NOT_FOLLOWED, "a notebook is not read: save it as a script")]
     try:
-        tree = ast.parse(path.read_bytes(), str(path))
-        found = [*follow(tree), *column_leaks(tree, profile, every_lookup="detectors" in path.parts)]
+        found = _findings(path.read_bytes(), str(path), profile, "detectors" in path.parts)
     except (SyntaxError, ValueError, RecursionError) as error:
         raise LogError(path, f"not Python: {error}") from error
     seen: dict[tuple[int, str], Leak] = {}
@@ -70,3 +70,10 @@ def _file(path: Path, profile: str) -> list[Leak]:
     # a line that is known to leak need not be followed
     told = {line for line, rule in seen if rule != NOT_FOLLOWED}
     return [seen[key] for key in sorted(seen) if key[1] != NOT_FOLLOWED or key[0] not in told]
+
+
+# Every evaluation of a process asks about all of our own code, which takes seconds and has seldom changed since.
+@lru_cache(maxsize=2048)
+def _findings(source: bytes, name: str, profile: str, every_lookup: bool) -> tuple[Finding, ...]:
+    tree = ast.parse(source, name)
+    return (*follow(tree), *column_leaks(tree, profile, every_lookup=every_lookup))

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import subprocess
+from contextlib import redirect_stdout
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,6 +24,9 @@ from watchkeeper.evaluation.protocol.material import gather
 from watchkeeper.evaluation.protocol.splits import Recipe, read_splits, simulated
 
 from where import ROOT
+
+
+SPLITS = {"train": ["quad-a.2026"], "val": ["quad-b.2026"], "test": ["wing-c.2026"]}
 
 
 def protocol(*words: object) -> int:
@@ -42,6 +49,36 @@ def folder(flights: list[Flight], tmp_path_factory: pytest.TempPathFactory) -> P
     return path
 
 
+@dataclass
+class Judged:
+    """What one run of the command wrote, and said."""
+
+    files: Path
+    result: dict[str, Any]
+    said: str
+
+
+def judge(files: Path, *words: object) -> Judged:
+    said = io.StringIO()
+    with redirect_stdout(said):
+        assert protocol("--out", files, *words) == 0
+    return Judged(files, json.loads((files / "results/metrics.json").read_text()), said.getvalue())
+
+
+@pytest.fixture(scope="module")
+def left_out_in_turn(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Judged:
+    """The recordings, each judged with thresholds of the others."""
+    return judge(tmp_path_factory.mktemp("in-turn"), "--flights", folder)
+
+
+@pytest.fixture(scope="module")
+def by_splits(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Judged:
+    """One of the recordings, judged with thresholds of another."""
+    splits = tmp_path_factory.mktemp("splits") / "mine.json"
+    splits.write_text(json.dumps(SPLITS))
+    return judge(tmp_path_factory.mktemp("by-splits"), "--flights", folder, "--splits", splits)
+
+
 # -- kinds of recordings ---------------------------------------------------------------------------------------------
 
 
@@ -60,10 +97,8 @@ def test_recordings_of_autopilots_are_the_flights_that_were_flown(flights, folde
         assert np.isfinite(got.gps.data[VELOCITY][2]).all() == (flown.id != "wing-c")
 
 
-def test_recordings_of_autopilots_are_evaluated(folder, tmp_path, capfd):
-    out = tmp_path / "metrics.json"
-    assert protocol("--flights", folder, "--out", out) == 0
-    result = json.loads(out.read_text())
+def test_recordings_of_autopilots_are_evaluated(left_out_in_turn):
+    result = left_out_in_turn.result
     assert {f["flight"] for f in result["groups"]["mixed"]["flights"]} == {"quad-a.2026", "quad-b.2026", "wing-c.2026"}
     rows = {row["attack"]: row["event"]["alarm_recall"] for row in result["groups"]["mixed"]["attacks"]}
     assert rows["gps_bias_100m"] == 1.0
@@ -115,23 +150,17 @@ def test_one_flight_that_is_long_enough_is_too_few_and_the_others_are_named(with
 # -- who sets the threshold ------------------------------------------------------------------------------------------
 
 
-def test_a_file_of_splits_says_which_recordings_set_the_threshold(folder, tmp_path, capfd):
-    splits, out = tmp_path / "splits.json", tmp_path / "metrics.json"
-    splits.write_text(json.dumps({"train": ["quad-a.2026"], "val": ["quad-b.2026"], "test": ["wing-c.2026"]}))
-    assert protocol("--flights", folder, "--splits", splits, "--out", out) == 0
-    result = json.loads(out.read_text())
+def test_a_file_of_splits_says_which_recordings_set_the_threshold(by_splits):
+    result = by_splits.result
     (judged,) = result["groups"]["mixed"]["flights"]
     assert (judged["flight"], judged["calibrated_on"]) == ("wing-c.2026", ["quad-b.2026"])
     assert result["settings"]["threshold_from"] == "clean validation flights alone"
-    assert "Thresholds: clean validation flights alone" in capfd.readouterr().out
+    assert "Thresholds: clean validation flights alone" in by_splits.said
 
 
-def test_leave_one_flight_out_says_which_flights_set_the_threshold(folder, tmp_path, capfd):
-    out = tmp_path / "metrics.json"
-    assert protocol("--flights", folder, "--out", out) == 0
-    result = json.loads(out.read_text())
+def test_leave_one_flight_out_says_which_flights_set_the_threshold(left_out_in_turn):
+    result, said = left_out_in_turn.result, left_out_in_turn.said
     assert "left out in turn" in result["settings"]["threshold_from"]
-    said = capfd.readouterr().out
     for judged in result["groups"]["mixed"]["flights"]:
         assert judged["flight"] not in judged["calibrated_on"]
         assert len(judged["calibrated_on"]) == 2
@@ -173,12 +202,9 @@ def test_names_of_the_shipped_flights_in_the_form_of_the_document_are_flown(tmp_
 # -- what is left behind ---------------------------------------------------------------------------------------------
 
 
-def test_the_paths_of_the_document_are_written_and_read_again(folder, tmp_path, capfd):
-    splits = tmp_path / "mine.json"
-    splits.write_text(json.dumps({"train": ["quad-a.2026"], "val": ["quad-b.2026"], "test": ["wing-c.2026"]}))
-    assert protocol("--flights", folder, "--splits", splits, "--out", tmp_path / "one") == 0
-    first, second = tmp_path / "one", tmp_path / "two"
-    assert json.loads((first / "configs/splits.json").read_text()) == json.loads(splits.read_text())
+def test_the_paths_of_the_document_are_written_and_read_again(by_splits, folder, tmp_path, capfd):
+    first, second = by_splits.files, tmp_path
+    assert json.loads((first / "configs/splits.json").read_text()) == SPLITS
     attacks = json.loads((first / "attacks/catalog.json").read_text())
     assert attacks["gps_bias_100m"] == {
         "parameters": {"family": "gps_bias", "magnitude": 100.0, "unit": "m"},
@@ -195,9 +221,8 @@ def test_the_paths_of_the_document_are_written_and_read_again(folder, tmp_path, 
     assert watchkeeper(["evaluate", "leakage", "--splits", str(first / "configs/splits.json")]) == 0
 
 
-def test_flights_left_out_in_turn_have_no_splits_to_read_again(folder, tmp_path, capfd):
-    assert protocol("--flights", folder, "--out", tmp_path) == 0
-    path = tmp_path / "configs" / "splits.json"
+def test_flights_left_out_in_turn_have_no_splits_to_read_again(left_out_in_turn, folder, capfd):
+    path = left_out_in_turn.files / "configs" / "splits.json"
     folds = json.loads(path.read_text())["folds"]
     assert [fold["test"] for fold in folds] == [["quad-a.2026"], ["quad-b.2026"], ["wing-c.2026"]]
     assert protocol("--flights", folder, "--splits", path) == 1
@@ -267,7 +292,5 @@ def test_a_flight_under_two_names_ends_the_evaluation_before_it_begins(flights, 
     assert not out.exists()
 
 
-def test_what_the_leakage_check_found_is_in_the_result(folder, tmp_path):
-    out = tmp_path / "metrics.json"
-    assert protocol("--flights", folder, "--out", out) == 0
-    assert json.loads(out.read_text())["settings"]["leakage"] == {"splits": 0, "code": 0}
+def test_what_the_leakage_check_found_is_in_the_result(left_out_in_turn):
+    assert left_out_in_turn.result["settings"]["leakage"] == {"splits": 0, "code": 0}
