@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from where import ROOT, copy_checkout
+from where import ROOT, copy_checkout, own_files
 
 # The folders at the root that are subpackages: those with an __init__.py.
 FOLDERS = {path.parent.name for path in ROOT.glob("*/__init__.py")}
@@ -49,6 +49,14 @@ def test_every_module_of_the_tree_is_in_the_wheel(wheel):
     assert "watchkeeper/py.typed" in wheel.namelist()
 
 
+def test_every_other_file_of_the_folders_is_in_the_wheel_too(wheel):
+    """Tables, profiles, pages: what a module reads at run time, whichever folder is added next."""
+    owned = {name for name in own_files() if name.split("/")[0] in FOLDERS and not name.endswith((".py", ".pyc"))}
+    packed = {name.removeprefix("watchkeeper/") for name in wheel.namelist()}
+    assert "daemon/init/airports.csv.gz" in owned
+    assert owned <= packed, sorted(owned - packed)
+
+
 def test_the_sdist_holds_real_files(source, tmp_path):
     command = [sys.executable, "-m", "build", "--sdist", "--outdir", str(tmp_path), str(source)]
     subprocess.run(command, check=True, capture_output=True)
@@ -59,6 +67,9 @@ def test_the_sdist_holds_real_files(source, tmp_path):
     packed = {member.name.partition("/")[2] for member in members}
     tree = {p.relative_to(ROOT).as_posix() for f in FOLDERS for p in (ROOT / f).rglob("*.py")}
     assert {f"src/watchkeeper/{name}" for name in tree | FACE} <= packed
+    # all of the repository, but what only git reads; `src/watchkeeper` has files where the checkout has links
+    ours = {name for name in own_files() if not (ROOT / name).is_symlink()} - {".gitignore", ".git-blame-ignore-revs"}
+    assert ours <= packed, sorted(ours - packed)
 
 
 def test_profiles_and_the_example_are_shipped(wheel):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -19,7 +20,7 @@ import pytest
 
 from watchkeeper.daemon.demo.broker import free_port
 
-from where import copy_checkout
+from where import DOCS, ROOT, copy_checkout
 
 pytestmark = pytest.mark.long
 # Of the sdist's tests: contracts of every component, recorded replays, settings, the codec, and the real flights.
@@ -107,6 +108,39 @@ def test_the_wheel_alone_does_what_the_readme_says(
     assert any(tmp_path.glob("*.html"))
     shown = typed("demo", "--seconds", "20", "--port", str(free_port()))
     assert shown.returncode == 0, shown.stdout + shown.stderr
+
+
+def test_the_line_for_one_user_works_from_the_wheel(built: Path, linter: Callable[[str], str], tmp_path: Path) -> None:
+    """`uv tool install` as docs/install.md has it, in a folder with the wheel and a home of its own."""
+    (wheel,) = built.glob("*.whl")
+    (line,) = re.findall(r"^    uv (tool install \S+\.whl)$", (DOCS / "install.md").read_text(), re.MULTILINE)
+    shutil.copy(wheel, tmp_path)
+    env = {k: v for k, v in os.environ.items() if not k.startswith(("PYTHON", "WATCHKEEPER", "VIRTUAL"))}
+    env |= {"UV_TOOL_DIR": f"{tmp_path}/tools", "UV_TOOL_BIN_DIR": f"{tmp_path}/bin", "UV_PYTHON": sys.executable}
+    done = subprocess.run(
+        [linter("uv"), *line.split()], cwd=tmp_path, env=env, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    for words in (["--version"], ["init", "--for", "receiver"], ["check-config", "watchkeeper.toml"]):
+        said = subprocess.run(
+            [tmp_path / "bin" / "watchkeeper", *words],
+            cwd=tmp_path,
+            env=env,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert said.returncode == 0, said.stdout + said.stderr
+
+
+@pytest.mark.parametrize("python", ["3.11", "3.13"])
+def test_64_bit_arm_has_a_wheel_of_every_package(linter: Callable[[str], str], python: str) -> None:
+    """A Raspberry Pi compiles nothing: Debian 12 and 13 come with these two, and with a glibc above 2.28."""
+    words = ("pip", "compile", ROOT / "pyproject.toml", "--only-binary", ":all:", "--no-header", "--no-annotate")
+    words += ("--python-version", python, "--python-platform", "aarch64-manylinux_2_28")
+    done = subprocess.run([linter("uv"), *words], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert "\nllvmlite==" in done.stdout
 
 
 def test_an_extra_is_added_without_an_index_that_knows_us(bin_folder: Path) -> None:
