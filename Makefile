@@ -10,7 +10,7 @@ demo: $(VENV)/runs ## broker, simulator, daemon and live alarms: make demo ARGS=
 	$(BIN)/watchkeeper demo $(ARGS)
 
 test: $(VENV)/ready ## everything that proves a claim in minutes
-	$(BIN)/python -m pytest -m "not long" -n 2 --dist loadfile $(ARGS)
+	$(BIN)/python -m pytest -m "not long" -n 3 --dist loadfile $(ARGS)
 
 proofs: $(VENV)/ready ## the long ones: load, floods, kill -9, byte-identical replay
 	$(BIN)/python -m pytest -m long $(ARGS)

@@ -25,7 +25,6 @@ from watchkeeper.evaluation.protocol.splits import Recipe, read_splits, simulate
 
 from where import ROOT
 
-
 SPLITS = {"train": ["quad-a.2026"], "val": ["quad-b.2026"], "test": ["wing-c.2026"]}
 
 
