@@ -93,7 +93,8 @@ notebook: $(VENV)/ready ## examples/python.ipynb, made from examples/python.py a
 	$(BIN)/python examples/notebook.py
 
 # Those of plots are made by the evaluations that docs/evaluation names next to them.
-pictures: $(VENV)/ready ## docs/images of the live page, reports and episodes, from the code as it is; needs chromium and recordings
+pictures: $(VENV)/ready ## docs/images of detectors, the live page, reports and episodes, from the code as it is; needs chromium and recordings
+	$(BIN)/python -m tools.pictures
 	PYTHONPATH=tests $(BIN)/python -P tests/daemon/live/screenshots.py
 	PYTHONPATH=tests $(BIN)/python -P tests/daemon/report/screenshots.py
 	PYTHONPATH=tests $(BIN)/python -P tests/evaluation/conflicts/screenshots.py
