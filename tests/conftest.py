@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import gzip
 import io
 import logging
 import resource
@@ -23,7 +24,7 @@ from watchkeeper.detectors.fleet.fleet import Fleet
 from watchkeeper.streams.batch import columns_of
 from watchkeeper.streams.messages import Kind
 
-from where import SHARED
+from where import CUTS, SHARED
 
 SHARED_DATA = SHARED / "data"
 # What earlier tests have left is given back each time the process has grown by so much.
@@ -85,6 +86,15 @@ def recordings() -> Path:
     if not SHARED_DATA.is_dir():
         pytest.skip(f"no recordings in {SHARED_DATA}")
     return SHARED_DATA
+
+
+@pytest.fixture(scope="session")
+def px4_logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the cuts of PX4's logs, which every clone has, unpacked."""
+    folder = tmp_path_factory.mktemp("px4")
+    for path in (CUTS / "px4").glob("*.ulg.gz"):
+        (folder / path.stem).write_bytes(gzip.decompress(path.read_bytes()))
+    return folder
 
 
 # A real browser: Debian's, without sandbox and GPU.

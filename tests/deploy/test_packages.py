@@ -23,6 +23,8 @@ from watchkeeper.daemon.demo.broker import free_port
 from where import DOCS, ROOT, copy_checkout
 
 pytestmark = pytest.mark.long
+# Those of pyproject.toml.
+PYTHONS = ("3.11", "3.12", "3.13")
 # Of the sdist's tests: contracts of every component, recorded replays, settings, the codec, and the real flights.
 SAMPLE = (
     "tests/conformance",
@@ -42,11 +44,25 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
-@pytest.fixture(scope="module")
-def bin_folder(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The programs of an environment that has the wheel and nothing of ours besides."""
+def interpreter(version: str) -> str | None:
+    """A Python of this version that starts: a shim may be there for one that is not chosen."""
+    if sys.version_info[:2] == tuple(map(int, version.split("."))):
+        return sys.executable
+    chosen = [str(path) for path in Path.home().glob(f".pyenv/versions/{version}.*/bin/python")]
+    if found := shutil.which(f"python{version}"):
+        chosen.insert(0, found)
+    starts = (subprocess.run([path, "-c", "import venv"], check=False, capture_output=True) for path in chosen)
+    return next((path for path, done in zip(chosen, starts, strict=True) if done.returncode == 0), None)
+
+
+@pytest.fixture(scope="module", params=PYTHONS)
+def bin_folder(request: pytest.FixtureRequest, built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The programs of an environment that has the wheel and nothing of ours besides, with each Python that is here."""
+    python = interpreter(request.param)
+    if python is None:
+        pytest.skip(f"no Python {request.param} on this machine")
     folder = tmp_path_factory.mktemp("environment")
-    subprocess.run([sys.executable, "-m", "venv", folder], check=True)
+    subprocess.run([python, "-m", "venv", folder], check=True)
     (wheel,) = built.glob("*.whl")
     subprocess.run([folder / "bin" / "pip", "install", "--quiet", wheel], check=True)
     return folder / "bin"
@@ -133,7 +149,7 @@ def test_the_line_for_one_user_works_from_the_wheel(built: Path, linter: Callabl
         assert said.returncode == 0, said.stdout + said.stderr
 
 
-@pytest.mark.parametrize("python", ["3.11", "3.12", "3.13"])
+@pytest.mark.parametrize("python", PYTHONS)
 def test_64_bit_arm_has_a_wheel_of_every_package(linter: Callable[[str], str], python: str) -> None:
     """A Raspberry Pi compiles nothing: Debian 12 has Python 3.11, Debian 13 has 3.13, and both a glibc above 2.28."""
     words = ("pip", "compile", ROOT / "pyproject.toml", "--only-binary", ":all:", "--no-header", "--no-annotate")

@@ -189,10 +189,10 @@ def test_on_paper_it_is_light_and_has_no_controls(pages: dict[str, Path], opened
 
 @pytest.mark.parametrize("name", ["pyulog_sample_log_small.ulg", "pyulog_sample_px4_events.ulg"])
 def test_px4_logs_show_modes_and_the_short_one_says_that_nothing_was_judged(
-    recordings: Path, tmp_path: Path, opened: Any, name: str
+    px4_logs: Path, tmp_path: Path, opened: Any, name: str
 ) -> None:
     out = tmp_path / "flight.html"
-    assert main(["report", str(recordings / "px4" / name), "--out", str(out)]) == 0
+    assert main(["report", str(px4_logs / name), "--out", str(out)]) == 0
     assert out.stat().st_size < LIMIT_BYTES
     page = opened(out)
     modes = page.locator(".plot.modes canvas").get_attribute("aria-label")

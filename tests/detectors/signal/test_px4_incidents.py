@@ -14,12 +14,8 @@ from watchkeeper.streams.logs.source import open_log
 from watchkeeper.streams.messages import SIGNAL, Kind
 from watchkeeper.streams.signals import names_in
 
-from where import SHARED
-
 pytest.importorskip("pyulog")
-FLIGHT = SHARED / "data" / "px4" / "pyulog_sample_px4_events.ulg"
-LOGS = (FLIGHT, FLIGHT.with_name("pyulog_sample_log_small.ulg"))
-pytestmark = pytest.mark.skipif(not FLIGHT.exists(), reason="no shared recordings")
+FLIGHT, SHORT = "pyulog_sample_px4_events.ulg", "pyulog_sample_log_small.ulg"
 WITHIN_S = 2.0
 # What fails: its signals, and what they become.
 INCIDENTS = {
@@ -43,8 +39,8 @@ def raised(ids: list[str], cols: Columns) -> list[AlarmEvent]:
 
 @pytest.mark.parametrize("incident", INCIDENTS)
 @pytest.mark.parametrize("share", [0.6, 0.8])
-def test_an_incident_in_a_real_log_is_told_within_two_seconds_with_its_mode(incident, share):
-    ids, cols, names = signals(FLIGHT)
+def test_an_incident_in_a_real_log_is_told_within_two_seconds_with_its_mode(incident, share, px4_logs):
+    ids, cols, names = signals(px4_logs / FLIGHT)
     changes, expected = INCIDENTS[incident]
     flying = cols.t[(names == "motor[0].output") & (cols.data[SIGNAL.value] > 0.2)]
     onset = flying[0] + share * (flying[-1] - flying[0])
@@ -61,7 +57,7 @@ def test_an_incident_in_a_real_log_is_told_within_two_seconds_with_its_mode(inci
     assert f"in mode {first.evidence['mode']}, armed" in first.say
 
 
-@pytest.mark.parametrize("path", LOGS, ids=lambda path: path.stem)
-def test_the_log_itself_raises_nothing(path):
-    ids, cols, _ = signals(path)
+@pytest.mark.parametrize("name", [FLIGHT, SHORT])
+def test_the_log_itself_raises_nothing(name, px4_logs):
+    ids, cols, _ = signals(px4_logs / name)
     assert raised(ids, cols) == []

@@ -103,11 +103,8 @@ def test_recordings_of_autopilots_are_evaluated(left_out_in_turn):
     assert rows["gps_bias_100m"] == 1.0
 
 
-def test_real_px4_logs_are_read_and_too_short_ones_are_named(recordings, folder, tmp_path, caplog):
-    logs = recordings / "px4"
-    if not logs.exists():
-        pytest.skip(f"no PX4 logs in {recordings}")
-    for path in [*folder.iterdir(), logs / "pyulog_sample_log_small.ulg"]:
+def test_real_px4_logs_are_read_and_too_short_ones_are_named(px4_logs, folder, tmp_path, caplog):
+    for path in [*folder.iterdir(), px4_logs / "pyulog_sample_log_small.ulg"]:
         (tmp_path / path.name).symlink_to(path)
     out = tmp_path / "metrics.json"
     assert protocol("--flights", tmp_path, "--out", out) == 0

@@ -19,6 +19,7 @@ from watchkeeper.streams.messages import unescape_id
 from watchkeeper.streams.signals import names_in
 
 from plain_samples import converted, log_rows, odd_log, simulated
+from where import CUTS
 
 
 def messages(path: Path) -> dict[str, list[tuple[Any, int, dict[str, Any]]]]:
@@ -74,10 +75,11 @@ def test_the_reader_gives_every_sample_back(tmp_path: Path, make: Any) -> None:
     assert samples(converted(log, tmp_path / "x.mcap")) == log_samples(log)
 
 
-@pytest.mark.parametrize("name", ["flights/car_comma.csv.gz", "px4/pyulog_sample_log_small.ulg"])
-def test_a_real_log_too(recordings: Path, tmp_path: Path, name: str) -> None:
-    first = next(iter(open_log(recordings / name).batches()))
-    log = converted(recordings / name, tmp_path / "x.wklog", "--stop", str(first.t_max))
+@pytest.mark.parametrize("name", ["car_comma.csv.gz", "pyulog_sample_log_small.ulg"])
+def test_a_real_log_too(px4_logs: Path, tmp_path: Path, name: str) -> None:
+    path = (px4_logs if name.endswith(".ulg") else CUTS / "flights") / name
+    first = next(iter(open_log(path).batches()))
+    log = converted(path, tmp_path / "x.wklog", "--stop", str(first.t_max))
     assert samples(converted(log, tmp_path / "x.mcap")) == log_samples(log)
 
 

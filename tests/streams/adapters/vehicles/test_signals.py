@@ -13,8 +13,6 @@ from watchkeeper.streams.logs.source import open_log
 from watchkeeper.streams.messages import SIGNAL, Kind
 from watchkeeper.streams.signals import label_of, names_in
 
-from where import SHARED
-
 ardupilotmega = pytest.importorskip("pymavlink.dialects.v20.ardupilotmega")
 ARMED_AUTO = (2, 3, 128 | 1, 3, 4, 3)  # a quadrotor of ArduPilot, armed, custom mode 3: AUTO
 
@@ -77,11 +75,9 @@ def test_a_recording_of_a_ground_station_has_them_too(tmp_path):
     assert values(batch)["battery.voltage_v"] == pytest.approx(15.2)
 
 
-def test_a_px4_log_has_mode_arming_battery_and_motors():
+def test_a_px4_log_has_mode_arming_battery_and_motors(px4_logs):
     pyulog = pytest.importorskip("pyulog")
-    path = SHARED / "data" / "px4" / "pyulog_sample_px4_events.ulg"
-    if not path.exists():
-        pytest.skip("no shared recordings")
+    path = px4_logs / "pyulog_sample_px4_events.ulg"
     batches = list(open_log(path).batches(1 << 20))
     cols = [batch.kinds[Kind.SIGNAL] for batch in batches if Kind.SIGNAL in batch.kinds]
     names = np.array([name for c in cols for name in names_in(c.data[SIGNAL.name_0 :])], object)

@@ -24,8 +24,8 @@ def read(path: Path, chunk: int = 1000) -> tuple[list[str], dict[Kind, Columns]]
 
 
 @pytest.mark.parametrize("name", LOGS)
-def test_values_are_those_of_the_reference_reader(recordings: Path, name: str) -> None:
-    path = recordings / "px4" / name
+def test_values_are_those_of_the_reference_reader(px4_logs: Path, name: str) -> None:
+    path = px4_logs / name
     log = ULog(str(path))
     _, kinds = read(path)
     imu, gps = log.get_dataset("sensor_combined").data, log.get_dataset(LOGS[name]).data
@@ -45,8 +45,8 @@ def test_values_are_those_of_the_reference_reader(recordings: Path, name: str) -
     np.testing.assert_allclose(np.diff(cols.t), np.diff(gps["timestamp"].astype(np.int64)) / 1e6, atol=1e-6)
 
 
-def test_samples_come_by_time_whatever_the_chunk(recordings: Path) -> None:
-    path = recordings / "px4" / "pyulog_sample_log_small.ulg"
+def test_samples_come_by_time_whatever_the_chunk(px4_logs: Path) -> None:
+    path = px4_logs / "pyulog_sample_log_small.ulg"
     ids, whole = read(path)
     assert ids == ["px4-510d0035002d"]
     _, pieces = read(path, 7)
@@ -59,8 +59,8 @@ def test_samples_come_by_time_whatever_the_chunk(recordings: Path) -> None:
     assert (np.diff(t) >= 0.0).all()
 
 
-def test_a_log_without_sensors_and_a_file_that_is_none_say_so(recordings: Path, tmp_path: Path) -> None:
-    start = (recordings / "px4" / "pyulog_sample_log_small.ulg").read_bytes()
+def test_a_log_without_sensors_and_a_file_that_is_none_say_so(px4_logs: Path, tmp_path: Path) -> None:
+    start = (px4_logs / "pyulog_sample_log_small.ulg").read_bytes()
     for size, problem in ((20_000, "neither IMU nor GPS"), (9, "not a PX4 log")):
         path = tmp_path / f"{size}.ulg"
         path.write_bytes(start[:size])
@@ -68,8 +68,8 @@ def test_a_log_without_sensors_and_a_file_that_is_none_say_so(recordings: Path, 
             open_log(path)
 
 
-def test_modes_arming_failsafes_warnings_and_the_receivers_figures_are_told(recordings: Path) -> None:
-    path = recordings / "px4" / "pyulog_sample_px4_events.ulg"
+def test_modes_arming_failsafes_warnings_and_the_receivers_figures_are_told(px4_logs: Path) -> None:
+    path = px4_logs / "pyulog_sample_px4_events.ulg"
     source = open_log(path)
     told = told_by(source)
     assert told.vehicle == read(path)[0][0]
@@ -84,8 +84,8 @@ def test_modes_arming_failsafes_warnings_and_the_receivers_figures_are_told(reco
     assert kinds[Kind.IMU].t[0] - 1.0 <= modes[0].t <= modes[-1].until_t <= kinds[Kind.IMU].t[-1] + 1.0
 
 
-def test_a_receivers_jamming_and_noise_are_those_of_the_reference_reader(recordings: Path) -> None:
-    path = recordings / "px4" / "pyulog_sample_log_small.ulg"
+def test_a_receivers_jamming_and_noise_are_those_of_the_reference_reader(px4_logs: Path) -> None:
+    path = px4_logs / "pyulog_sample_log_small.ulg"
     figures = {figure.name: figure for figure in told_by(open_log(path)).figures}
     gps = ULog(str(path)).get_dataset("vehicle_gps_position").data
     for name, column in (("jamming indicator", "jamming_indicator"), ("receiver noise", "noise_per_ms")):
