@@ -31,8 +31,9 @@ from numpy.typing import NDArray
 from watchkeeper.benchmarks.traffic import Traffic, hot_spot
 from watchkeeper.config.schema import DEFAULT
 from watchkeeper.detectors.conflict.constants import MARGIN_FT, MARGIN_M
-from watchkeeper.detectors.conflict.probability import Motion, Needed, Outlook, futures, judge
-from watchkeeper.detectors.conflict.search import Minima, Scan
+from watchkeeper.detectors.conflict.minima import Minima
+from watchkeeper.detectors.conflict.probability import Motion, Outlook, futures, judge
+from watchkeeper.detectors.conflict.search import Scan
 from watchkeeper.detectors.kernels.approach import state_of
 from watchkeeper.detectors.kernels.records import blank
 from watchkeeper.streams.batch import F8, I4
@@ -119,7 +120,6 @@ class Futures(Ours):
         super().start()
         c, n = DEFAULT.detectors.conflict, len(self._traffic)
         self._minima = self._minima._replace(margin_m=MARGIN_M, margin_ft=MARGIN_FT)
-        self._needed = Needed(self._minima.separation_m, self._minima.separation_m, self._minima.vertical_ft)
         self._outlook = Outlook(self._minima.horizon_s, c.turn_hold_s, c.level_off, c.act_s)
         self._row_of: I4 = np.arange(n, dtype=np.int32)
         self._motion: NDArray[Any] = blank(Motion, n)
@@ -132,7 +132,7 @@ class Futures(Ours):
         """States, the search, and the probability of each pair."""
         found = super().scan()
         pairs, state = self.work.pairs[:found], self.work.state
-        judge(pairs, self._row_of, state, self._motion, self._needed, self._outlook, self._room)
+        judge(pairs, self._row_of, state, self._motion, self._outlook, self._room)
         return found
 
 

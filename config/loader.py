@@ -25,6 +25,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from watchkeeper.config.detectors.kinds import unknown_zones
 from watchkeeper.config.guests import SECTIONS, SETTINGS, build
 from watchkeeper.config.installed import GuestError
 from watchkeeper.config.masking import masked, masked_value
@@ -297,6 +298,10 @@ def _broken_rules(values: dict[str, Any], sources: dict[str, str], found: _Found
         limits = values["fleet.max_vehicles"], values["limits.max_gateways"]
         for value, message, allowed in clashes_between(values["topology.vehicles"], *limits):
             yield Problem(sources["topology.vehicles"], "topology.vehicles", _shown(value), message, allowed)
+    kinds, zones = "detectors.conflict.kinds", "detectors.conflict.zones"
+    if not any(p.key.startswith((f"{kinds}[", f"{zones}[")) for p in found.problems):
+        for value, message, allowed in unknown_zones(values[kinds], values[zones]):
+            yield Problem(sources[kinds], kinds, _shown(value), message, allowed)
     if not found.refused & {"webhooks", "notify"}:
         tables = [(key, item.get("name")) for key in ("webhooks", "notify") for item in values[key]]
         names = [name for _, name in tables if isinstance(name, str)]

@@ -94,6 +94,14 @@ FIELDS: dict[Kind, tuple[Field, ...]] = {
             "what the transponder declares (DO-260B): 0 none, 1 general, 2 medical, "
             "3 minimum fuel, 4 no radio, 5 unlawful interference, 6 downed aircraft",
         ),
+        Field(
+            "category",
+            "",
+            0.0,
+            63.0,
+            "what it is (DO-260B, eight to a set): 1 to 6 aeroplane, 7 rotorcraft, 9 glider, 10 balloon, "
+            "11 parachutist, 12 ultralight, 14 drone, 17 and 18 vehicle; 40 ship (ours)",
+        ),
     ),
     Kind.GPS: (
         Field("gps_x", *_LOCAL, "local position, first axis (east in `enu`, north in `ned`)"),

@@ -8,6 +8,7 @@ from typing import Annotated
 from msgspec import field
 
 from watchkeeper.config.detectors.debounce import Debounce
+from watchkeeper.config.detectors.kinds import KindMinima, KindPreset
 from watchkeeper.config.detectors.volumes import PLAIN, VOLUMES, Preset, Volume
 from watchkeeper.config.section import Flag, Section, about, spell, tables, text
 
@@ -158,6 +159,14 @@ class Conflict(Section, frozen=True):
         tuple[Zone, ...],
         tables("other minima in some areas or altitude bands; the first that applies counts", at_most=1000, live=True),
     ] = ()
+    kinds: Annotated[
+        tuple[KindMinima, ...],
+        tables("minima between two kinds of vehicles; the first that fits counts", at_most=1000, live=True),
+    ] = ()
+    kind_presets: Annotated[
+        tuple[KindPreset, ...],
+        about("", "such minima by name (docs/detectors/conflict.md); tables of your own come first", live=True),
+    ] = ("gliders", "drones", "ships")
     max_pairs: Annotated[
         int, about("pairs", "conflicting pairs followed at once; further ones are counted", ge=10, le=10_000_000)
     ] = 200_000

@@ -51,6 +51,8 @@ HOVER_MS = 3.0
 
 # Reports that agree before an aircraft takes part. Chosen: one may be a ghost (a wrong address, a decoding error).
 MIN_REPORTS = 2
+# A slower ship is moored or at anchor: half a knot, what it swings and its receiver wanders. Chosen.
+MOORED_MS = 0.25
 # An aircraft levels off at a multiple of this. Chosen: the whole thousands, as docs/detectors/conflict.md says.
 LEVELS_FT = 1000.0
 # It captures a level when its climb has fallen to this share of its slow mean, this close to the level. Both chosen.

@@ -30,6 +30,7 @@ from watchkeeper.detectors.conflict.constants import (
     MARGIN_FT,
     MARGIN_M,
     MIN_REPORTS,
+    MOORED_MS,
     SCORE_MAX,
     STEADY_FPM,
     STRAIGHT_DPS,
@@ -39,8 +40,9 @@ from watchkeeper.detectors.conflict.declaration import DECLARATION
 from watchkeeper.detectors.conflict.followed import Followed
 from watchkeeper.detectors.conflict.ghosts import Ghosts
 from watchkeeper.detectors.conflict.hindsight import Hindsight, rank
-from watchkeeper.detectors.conflict.probability import Motion, Needed, Outlook, futures, judge
-from watchkeeper.detectors.conflict.search import Minima, Pair, Scan, add_pairs, look_further
+from watchkeeper.detectors.conflict.minima import AIRCRAFT, GLIDER, SHIP, Minima, between_kinds, kind_of
+from watchkeeper.detectors.conflict.probability import Motion, Outlook, futures, judge
+from watchkeeper.detectors.conflict.search import Pair, Scan, add_pairs, look_further
 from watchkeeper.detectors.conflict.tracks import Track, Tracks
 from watchkeeper.detectors.conflict.ways import Ways
 from watchkeeper.detectors.conflict.zones import Zones, minima_at
@@ -104,8 +106,7 @@ class Conflict:
         self._los_enabled = config.detectors.los.enabled
         self._zones = Zones(c.zones)
         vertical_ft = c.vertical_ft - c.altitude_step_ft
-        m = self._minima = Minima(c.horizon_s, c.separation_nm * NM_M, vertical_ft, MARGIN_M, MARGIN_FT)
-        self._needed = Needed(m.separation_m, m.separation_m, m.vertical_ft)
+        self._minima = Minima(c.horizon_s, c.separation_nm * NM_M, vertical_ft, MARGIN_M, MARGIN_FT, between_kinds(c))
         self._outlook = Outlook(c.horizon_s, c.turn_hold_s, c.level_off, c.act_s)
         self._grades = Grades(c.warning_s, c.warning_probability, c.caution_s)
         self._entry = Entry(
@@ -129,7 +130,7 @@ class Conflict:
             self._zones.table, self._present,
         )  # fmt: skip
         pairs = self._join(scan.pairs[: scan.run(n, m)], window.t)
-        judge(pairs, self._row_of, scan.state, self._motion, self._needed, self._outlook, self._futures)
+        judge(pairs, self._row_of, scan.state, self._motion, self._outlook, self._futures)
         pairs = self._follow(pairs, n, window.t)
         named = self._named[: _worth_naming(pairs, self._followed.among(pairs["a"], pairs["b"]), self._named)]
         look_further(named, pairs, self._row_of, scan.state, m.horizon_s)
@@ -138,9 +139,7 @@ class Conflict:
         rows = named[order]
         severity, epoch, told = np.empty(len(rows), np.uint8), np.empty(len(rows)), room(PairNumbers, len(rows))
         _tell(rows, pairs, fleet.last_t[adsb], self._grades, severity, epoch, told)
-        one, other = (scan.state[self._row_of[slots]] for slots in (a, b))
-        separation_nm = _larger(one["separation_m"], other["separation_m"], m.separation_m) / NM_M
-        vertical_ft = _larger(one["vertical_ft"], other["vertical_ft"], m.vertical_ft) + c.altitude_step_ft
+        separation_nm, vertical_ft = pairs["apart_m"][rows] / NM_M, pairs["level_ft"][rows] + c.altitude_step_ft
         least = self._hindsight.least(a, b, vertical_ft, self._followed.among(a, b), window.t)
         found = Found(window.t, a, b, epoch, told, least, separation_nm)
         evidence = []
@@ -293,12 +292,6 @@ def _closest(least: NDArray[Any], lost: Bool) -> dict[str, F8]:
     }
 
 
-def _larger(one: F8, other: F8, default: float) -> F8:
-    """probability.larger for columns."""
-    found: F8 = np.maximum(np.where(np.isnan(one), default, one), np.where(np.isnan(other), default, other))
-    return found
-
-
 def _columns(told: NDArray[Any]) -> dict[str, F8]:
     return dict(zip(NUMBERS, told.view(np.float64).reshape(len(told), len(NUMBERS)).T, strict=True))
 
@@ -382,9 +375,9 @@ def _take_part(
         level_known = track.alt_t >= oldest
         if not (level_known or entry.assume_same_level):
             continue
-        told = value_t[ADSB.on_ground, s] >= oldest
-        parked = value[ADSB.on_ground, s] == 1.0 if told else track.gs_ms < entry.min_gs_ms
-        if parked:
+        # what it is does not change
+        kind = kind_of(value[ADSB.category, s])
+        if _parked(kind, track.gs_ms, value[ADSB.on_ground, s], value_t[ADSB.on_ground, s] >= oldest, entry):
             continue
         age_s = t - track.t
         state, motion = present.state[n], present.motion[n]
@@ -395,15 +388,25 @@ def _take_part(
         if level_known:
             selected_ft = value[ADSB.sel_alt_ft, s] if value_t[ADSB.sel_alt_ft, s] >= oldest else math.nan
             _level_off(track, t, selected_ft, state, motion)
-        separation_m, vertical_ft, tau_s = minima_at(track.lat_deg, track.lon_deg, state.alt_ft, zones)
+        separation_m, vertical_ft, tau_s, zone = minima_at(track.lat_deg, track.lon_deg, state.alt_ft, zones)
         state.separation_m, state.vertical_ft = separation_m, vertical_ft - entry.altitude_step_ft
-        state.tau_s = tau_s
+        state.tau_s, state.kind, state.zone = tau_s, kind, zone
         motion.turn_rads = math.radians(track.turn_dps) if abs(track.turn_dps) >= STRAIGHT_DPS else 0.0
         motion.age_s = age_s
         present.slot[n] = s
         present.row_of[s] = n
         n += 1
     return n
+
+
+@njit(cache=True, inline="always")
+def _parked(kind: int, gs_ms: float, on_ground: float, told: bool, entry: Entry) -> bool:
+    """Ships are on the ground and under way; of the others only what cannot hover is parked for being slow."""
+    if kind == SHIP:
+        return gs_ms < MOORED_MS
+    if told:
+        return on_ground == 1.0
+    return gs_ms < entry.min_gs_ms and (kind in (AIRCRAFT, GLIDER))
 
 
 @njit(cache=True)

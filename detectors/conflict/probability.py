@@ -277,21 +277,12 @@ def chance(
 
 @njit(cache=True)
 def judge(
-    pairs: NDArray[Any], row_of: I4, state: NDArray[Any], motion: NDArray[Any], general: Needed, outlook: Outlook,
-    work: Futures,
-) -> None:  # fmt: skip
+    pairs: NDArray[Any], row_of: I4, state: NDArray[Any], motion: NDArray[Any], outlook: Outlook, work: Futures
+) -> None:
     """`chance` for many pairs of slots, into the pairs; `row_of` maps a slot to its row in state and motion."""
     for k in range(pairs.size):
         pair = pairs[k]
         i, j = row_of[pair.a], row_of[pair.b]
         a, b = state[i], state[j]
-        apart_m = larger(a.separation_m, b.separation_m, general.apart_m)
-        needed = Needed(pair.reach_m, apart_m, larger(a.vertical_ft, b.vertical_ft, general.vertical_ft))
+        needed = Needed(pair.reach_m, pair.apart_m, pair.level_ft)
         pair.probability, pair.when_s = chance(a, b, motion[i], motion[j], needed, outlook, work)
-
-
-@njit(cache=True, inline="always")
-def larger(one: float, other: float, default: float) -> float:
-    """The larger of two minima; NaN stands for the default."""
-    one = default if math.isnan(one) else one
-    return max(one, default if math.isnan(other) else other)

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from watchkeeper.detectors.conflict.grid import LEVELS, Cells, Grid, begin_level, neighbours
-from watchkeeper.detectors.conflict.probability import larger
+from watchkeeper.detectors.conflict.minima import Minima, minima_of, widest
 from watchkeeper.detectors.kernels.approach import (
     ON_LIMIT_M,
     STILL_MS,
@@ -46,20 +46,6 @@ _BAND_SLACK_FT, _PLACE_SLACK_M = 1.0, 2.0
 AT_END_S = 1e-6
 
 
-class Minima(NamedTuple):
-    """What counts as lost separation, and how far ahead.
-
-    An aircraft whose state says otherwise has its own; of a pair the larger ones hold. Pairs that miss the minima by
-    less than the margins are found too; their times of loss are NaN.
-    """
-
-    horizon_s: float
-    separation_m: float
-    vertical_ft: float
-    margin_m: float = 0.0
-    margin_ft: float = 0.0
-
-
 class Pair:
     """Two aircraft that lose separation, or nearly do (detectors/kernels/records.py)."""
 
@@ -77,6 +63,9 @@ class Pair:
     """Separation is lost now."""
     reach_m: float
     """The horizontal distance that counts: the minimum, or what a tau makes of it (kernels/approach.py)."""
+    apart_m: float
+    level_ft: float
+    """The minima that hold for the pair (minima.py)."""
     probability: float
     when_s: float
     """Of a loss, and when; see probability.py."""
@@ -133,7 +122,7 @@ class Scan:
         if n == 0:
             return 0
         m, grid = minima, self._grid
-        widest_m, highest_ft = grid.build(n, self.state, m.horizon_s, m.separation_m, m.vertical_ft, m.margin_m)
+        widest_m, highest_ft = grid.build(n, self.state, m.horizon_s, *widest(m), m.margin_m)
         _lay_out(n, grid.cells.row, self.state, m.horizon_s, self._work)
         found = _search(m, widest_m, highest_ft, grid.cells, self.slot, self.state, self._work, self.pairs)
         stored = min(found, len(self.pairs))
@@ -156,12 +145,13 @@ def add_pairs(
         if count == pairs.size or i >= n or j >= n or slot[i] != a[k] or slot[j] != b[k]:
             continue
         one, other = state[i], state[j]
-        separation_m = larger(one.separation_m, other.separation_m, minima.separation_m)
-        vertical_ft = larger(one.vertical_ft, other.vertical_ft, minima.vertical_ft)
-        reach_m = reach(one, other, minima.horizon_s, separation_m, max(one.tau_s, other.tau_s))
+        separation_m, vertical_ft, tau_s = minima_of(one, other, minima)
+        if separation_m <= 0.0:
+            continue
+        reach_m = reach(one, other, minima.horizon_s, separation_m, tau_s)
         way = passing(one, other, minima.horizon_s, separation_m, vertical_ft, reach_m, gap)
         pair = pairs[count]
-        pair.reach_m = reach_m
+        pair.reach_m, pair.apart_m, pair.level_ft = reach_m, separation_m, vertical_ft
         pair.a, pair.b = a[k], b[k]
         pair.tcpa_s, pair.dcpa_m, pair.now_m = way.tcpa_s, way.dcpa_m, way.now_m
         pair.t_in_s, pair.t_out_s = way.t_in_s, way.t_out_s
@@ -279,8 +269,9 @@ def _same_place(i: int, count: int, course: NDArray[Any], half: float, coarse_m:
 @njit(cache=True)
 def _meet(a: State, b: State, minima: Minima, work: Work) -> bool:
     """Judge a pair that may meet, by its own minima; if it does, `work.pair` has how."""
-    separation_m = larger(a.separation_m, b.separation_m, minima.separation_m)
-    vertical_ft = larger(a.vertical_ft, b.vertical_ft, minima.vertical_ft)
+    separation_m, vertical_ft, tau_s = minima_of(a, b, minima)
+    if separation_m <= 0.0:
+        return False
     horizon_s, margin_m = minima.horizon_s, minima.margin_m
     w0, w1 = vertical_window(a, b, vertical_ft + minima.margin_ft, horizon_s)
     if w0 >= w1:
@@ -293,7 +284,7 @@ def _meet(a: State, b: State, minima: Minima, work: Work) -> bool:
     xx, xu, uu = x * x + y * y + z * z, x * u + y * v + z * w, u * u + v * v + w * w
     a_v2 = a.vx_ms * a.vx_ms + a.vy_ms * a.vy_ms + a.vz_ms * a.vz_ms
     b_v2 = b.vx_ms * b.vx_ms + b.vy_ms * b.vy_ms + b.vz_ms * b.vz_ms
-    reach_m = reach(a, b, horizon_s, separation_m, max(a.tau_s, b.tau_s))
+    reach_m = reach(a, b, horizon_s, separation_m, tau_s)
     limit_m = reach_m + _slack_m(minima) + bend * (a_v2 + b_v2)
     t = min(max(-xu / uu if uu > 0.0 else 0.0, w0 - half), w1 - half)
     if xx + t * (2.0 * xu + t * uu) >= limit_m * limit_m:
@@ -306,5 +297,5 @@ def _meet(a: State, b: State, minima: Minima, work: Work) -> bool:
     pair.t_in_s, pair.t_out_s = way.t_in_s, way.t_out_s
     pair.vsep_ft = abs(altitude_gap(a, b, way.tcpa_s))
     pair.lost = way.t_in_s == 0.0 and way.now_m < reach_m - ON_LIMIT_M
-    pair.reach_m = reach_m
+    pair.reach_m, pair.apart_m, pair.level_ft = reach_m, separation_m, vertical_ft
     return True

@@ -28,8 +28,7 @@ from watchkeeper.detectors.conflict.constants import (
     SPEED_STEP_KT,
     TRACK_STEP_DEG,
 )
-from watchkeeper.detectors.conflict.probability import larger
-from watchkeeper.detectors.conflict.search import Minima
+from watchkeeper.detectors.conflict.minima import Minima, minima_of
 from watchkeeper.detectors.kernels.approach import (
     STILL_MS,
     State,
@@ -140,12 +139,8 @@ def look(i: int, j: int, state: NDArray[Any], minima: Minima, work: Work) -> int
     at = 0
     for k in range(2):
         one, other = state[i if k == 0 else j], state[j if k == 0 else i]
-        limits = Limits(
-            larger(one.separation_m, other.separation_m, minima.separation_m),
-            larger(one.vertical_ft, other.vertical_ft, minima.vertical_ft),
-            max(one.tau_s, other.tau_s),
-            minima.horizon_s,
-        )
+        separation_m, vertical_ft, tau_s = minima_of(one, other, minima)
+        limits = Limits(separation_m, vertical_ft, tau_s, minima.horizon_s)
         at = _across(at, one, other, limits, work)
         at = _up_and_down(at, one, other, limits, work)
     return at

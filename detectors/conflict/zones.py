@@ -75,10 +75,10 @@ def _chord_m(lat_deg: float, radius_m: float) -> float:
 
 
 @njit(cache=True)
-def minima_at(lat_deg: float, lon_deg: float, alt_ft: float, table: NDArray[Any]) -> tuple[float, float, float]:
-    """Separation in metres and in feet and the tau that apply to an aircraft; NaN, NaN and 0 where no zone holds it."""
+def minima_at(lat_deg: float, lon_deg: float, alt_ft: float, table: NDArray[Any]) -> tuple[float, float, float, int]:
+    """Separation in metres and in feet, the tau, and the zone of an aircraft; NaN, NaN, 0 and -1: no zone holds it."""
     if table.size == 0:
-        return math.nan, math.nan, 0.0
+        return math.nan, math.nan, 0.0, -1
     x_m, y_m, z_m = ecef(lat_deg, lon_deg)
     for i in range(table.size):
         zone = table[i]
@@ -87,5 +87,5 @@ def minima_at(lat_deg: float, lon_deg: float, alt_ft: float, table: NDArray[Any]
             continue
         dx_m, dy_m, dz_m = x_m - zone.x_m, y_m - zone.y_m, z_m - zone.z_m
         if dx_m * dx_m + dy_m * dy_m + dz_m * dz_m <= zone.chord2_m2:
-            return zone.separation_m, zone.vertical_ft, zone.tau_s
-    return math.nan, math.nan, 0.0
+            return zone.separation_m, zone.vertical_ft, zone.tau_s, i
+    return math.nan, math.nan, 0.0, -1

@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from watchkeeper.detectors.kernels.records import Int4
 from watchkeeper.streams.batch import F8
 from watchkeeper.streams.geo import WGS84_A_M, WGS84_E2
 from watchkeeper.streams.kernels import njit
@@ -62,6 +63,9 @@ class State:
     vertical_ft: float = math.nan
     tau_s: float = 0.0
     """Modified tau that must remain while closing in; 0: distance alone counts."""
+    kind: Int4 = 0
+    zone: Int4 = -1
+    """What it is (detectors/conflict/minima.py), and the row of the zone that it is in; -1: in none."""
 
 
 class Approach(NamedTuple):

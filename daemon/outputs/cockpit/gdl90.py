@@ -24,6 +24,7 @@ from watchkeeper.daemon.outputs.base import Context, Declaration, settled
 from watchkeeper.detectors.alarms.events import AlarmEvent
 from watchkeeper.streams.adapters.receivers.gdl90 import (
     AIRBORNE,
+    CATEGORIES,
     CHANGED,
     DEG,
     ESCAPE,
@@ -151,7 +152,7 @@ def report(kind: int, name: str, callsign: str, values: list[float], *, alert: b
     return b"".join((
         bytes((kind, alert << 4 | other)), address, _degrees(values[ADSB.lat]), _degrees(values[ADSB.lon]),
         bytes((altitude >> 4, (altitude & 15) << 4 | misc, quality, speed >> 4, (speed & 15) << 4 | climb >> 8,
-               climb & 0xFF, track, 0)),
+               climb & 0xFF, track, _or(values[ADSB.category], int, 0) % CATEGORIES)),
         text.encode("ascii"), b"\0",
     ))  # fmt: skip
 

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from watchkeeper.config.adapters.ais import Ais as Settings
 from watchkeeper.streams.adapters.base import AdapterDeclaration, FeedLog, LineFeed, Sample, Way
-from watchkeeper.streams.adapters.receivers.reports import Reports
+from watchkeeper.streams.adapters.receivers.reports import SHIP, Reports
 from watchkeeper.streams.adapters.sentences import SENTENCE_MAX, Sentence, sentence_of
 from watchkeeper.streams.batch import Batch
 from watchkeeper.streams.logs.base import Format
@@ -131,7 +131,7 @@ class Ais(LineFeed):
                 return
             lat, lon, values = _far(bits) if kind == _FAR else _near(bits, _SPEED_BIT[kind])
             if lat != _NO_LAT and lon != _NO_LON:
-                self._reports.place(name, t, lat, lon, {**values, "on_ground": 1.0})
+                self._reports.place(name, t, lat, lon, {**values, "alt_ft": 0.0, "on_ground": 1.0, "category": SHIP})
 
 
 def _near(bits: _Bits, at: int) -> tuple[float, float, dict[str, float]]:

@@ -3,8 +3,8 @@
 libasterix (MIT) takes records apart. A data block: category, length (two bytes, with these three), records.
 
     021   080 address, 131 or 130 position, 145 flight level, 160 ground speed and track, 155 or 157 climb, 146 selected
-          altitude, 170 callsign, 070 squawk, 040 on the ground, 090 NACp and NIC, 200 emergency, 260 advisory of
-          TCAS, 073 or 071 time of day
+          altitude, 170 callsign, 020 category, 070 squawk, 040 on the ground, 090 NACp and NIC, 200 emergency, 260
+          advisory of TCAS, 073 or 071 time of day
     062   380 address and callsign, or 040 track number with 010 its source; 105 position, 136 flight level, 185
           velocity, 220 climb, 060 squawk, 070 time of day
 
@@ -38,6 +38,11 @@ EDITIONS: dict[int, tuple[str, ...]] = {
     62: ("1_21", "1_20", "1_19", "1_18", "1_17", "1_16"),
 }
 _HEAD_BYTES = 3
+# Emitter category of 021/020 to ours (streams/messages.py).
+_CATEGORY: dict[int, float] = {
+    **{n: float(n) for n in range(1, 7)}, 10: 7.0, 11: 9.0, 12: 10.0, 13: 14.0, 14: 15.0, 15: 12.0, 16: 11.0, 20: 17.0,
+    21: 18.0,
+}  # fmt: skip
 Track = tuple[str, str, float, float, float, dict[str, float]]
 """Id, callsign, time of day, latitude, longitude, and the rest."""
 
@@ -183,6 +188,11 @@ def _advisory(record: Any) -> float | None:
     return float(bool(issued.as_uint() >> 13 or several.as_uint()) and not ended.as_uint())
 
 
+def _category(record: Any) -> float | None:
+    content = _content(record, "020")
+    return None if content is None else _CATEGORY.get(content.as_uint())
+
+
 def _report(record: Any) -> Track | None:
     """A record of category 021; None for one without an aircraft at a place."""
     address, place = _content(record, "080"), _place(record, "131", "130")
@@ -201,6 +211,7 @@ def _report(record: Any) -> Track | None:
         squawk=_squawk(record, "070"),
         emergency=_number(record, "", "200", "PS"),
         tcas_ra=_advisory(record),
+        category=_category(record),
     )
     return f"{address.as_uint():06x}", _text(record, "170"), _time(record, "073", "071"), *place, values
 

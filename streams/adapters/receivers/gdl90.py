@@ -40,6 +40,8 @@ DEG = 180.0 / (1 << 23)
 NO_ALTITUDE = NO_SPEED = 0xFFF
 NO_CLIMB = 0x800
 AIRBORNE, TRUE_TRACK = 8, 1
+# The categories of GDL 90 end here; our own for ships is beyond.
+CATEGORIES = 40
 _NOT_ICAO = (1, 3, 4)
 
 
@@ -115,6 +117,8 @@ class Gdl90:
         if lat == lon == 0.0 and not nic:
             return
         quality = {"nic": float(nic), "nacp": float(nacp), "emergency": float(min(data[27] >> 4, 7))}
+        if 0 < data[18] < CATEGORIES:
+            quality["category"] = float(data[18])
         name = ("~" if data[1] & 15 in _NOT_ICAO else "") + data[2:5].hex()
         self._reports.call(name, data[19:27].decode("ascii", "replace").strip("\0 "))
         self._reports.place(name, t, lat, lon, {**quality, **_motion(data)})

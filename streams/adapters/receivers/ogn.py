@@ -47,6 +47,9 @@ _CLIMB = re.compile(r"([+-]\d{1,5})fpm", re.ASCII)
 _SERVER_TIME = re.compile(r"(\d{1,2} [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d) GMT")
 # Bits of the first byte of the id: the pilot's wish, and the kind of address.
 _NOT_TRACKED, _ADDRESS, _ICAO = 0x40, 0x03, 1
+# Of the same byte, four bits: what it is, as OGN numbers it, and as we do (streams/messages.py).
+_WHAT_BITS = 2
+_CATEGORY = {1: 9.0, 2: 1.0, 3: 7.0, 4: 11.0, 5: 1.0, 6: 12.0, 7: 12.0, 8: 1.0, 9: 3.0, 11: 10.0, 12: 10.0, 13: 14.0}
 
 
 class Ogn(LineFeed):
@@ -101,7 +104,9 @@ class Ogn(LineFeed):
             return
         t = seconds + DAY_S * round((near - seconds) / DAY_S)
         name = ("" if flags & _ADDRESS == _ICAO else "~") + address[2].lower()
-        self._reports.place(name, t, *_place(found), _motion(found))
+        what = _CATEGORY.get(flags >> _WHAT_BITS & 15)
+        values = _motion(found) if what is None else {**_motion(found), "category": what}
+        self._reports.place(name, t, *_place(found), values)
 
 
 def _place(found: re.Match[str]) -> tuple[float, float]:

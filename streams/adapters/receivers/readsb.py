@@ -26,7 +26,14 @@ import msgspec
 
 from watchkeeper.config.adapters.readsb import Readsb as Settings
 from watchkeeper.streams.adapters.base import AdapterDeclaration, FeedLog, Sample, Way
-from watchkeeper.streams.adapters.receivers.reports import AIRCRAFT_MAX, FORGET_S, Reports, emergency_of, squawk_of
+from watchkeeper.streams.adapters.receivers.reports import (
+    AIRCRAFT_MAX,
+    FORGET_S,
+    Reports,
+    category_of,
+    emergency_of,
+    squawk_of,
+)
 from watchkeeper.streams.batch import Batch
 from watchkeeper.streams.foreign.decode import Bytes, ForeignError, json_decoder
 from watchkeeper.streams.logs.base import Format
@@ -63,6 +70,7 @@ class _Aircraft(msgspec.Struct, gc=False):
     nav_heading: float | None = None
     squawk: str | None = None
     emergency: str | None = None
+    category: str | None = None
     acas_ra: Any = None
     flight: str | None = None
 
@@ -147,6 +155,7 @@ class Readsb:
             "squawk": squawk_of(craft.squawk),
             "emergency": emergency_of(craft.emergency),
             "tcas_ra": _advisory(craft.acas_ra),
+            "category": category_of(craft.category),
             **_altitude(_first(craft.alt_baro, craft.altitude)),
         }
         self._reports.place(name, t, craft.lat, craft.lon, _known(values))
@@ -237,6 +246,7 @@ class ReadsbTrace:
             "squawk": squawk_of(details.get("squawk")),
             "emergency": emergency_of(_text(details.get("emergency"))),
             "tcas_ra": _advisory(details.get("acas_ra")),
+            "category": category_of(details.get("category")),
             **alt,
         }
         self._reports.place(name, began + row[_DT], float(row[_LAT]), float(row[_LON]), _known(values))

@@ -110,6 +110,21 @@ class Reports:
         return batch
 
 
+# The category of a ship, which no transponder of aircraft has.
+SHIP = 40.0
+
+
+def category_of(word: Any) -> float | None:
+    """An emitter category as receivers write it, such as `B1`, as our number; None where it says nothing.
+
+    >>> category_of("A3"), category_of("B1"), category_of("B6"), category_of("A0"), category_of("x"), category_of(None)
+    (3.0, 9.0, 14.0, None, None, None)
+    """
+    if not isinstance(word, str) or len(word) != 2 or word[0] not in "ABCD" or word[1] not in "1234567":
+        return None
+    return 8.0 * "ABCD".index(word[0]) + int(word[1])
+
+
 # What a transponder may declare, as DO-260B numbers it, in the words of rs1090 and of readsb.
 _STATES: dict[str, float] = {
     "none": 0.0, "general": 1.0, "medical": 2.0, "lifeguard": 2.0, "minimum_fuel": 3.0, "minfuel": 3.0,

@@ -112,7 +112,10 @@ class Squitters:
             self._position(name, message, t)
         elif kind == "08":
             self._reports.call(name, message.get("callsign") or "")
-            self._reports.note(name, t, {})
+            # type codes 4 to 1 are the sets A to D, with eight categories each, of which the first says nothing
+            code = int(frame[8:10], 16)
+            kind_of = (4 - (code >> 3)) * 8 + (code & 7)
+            self._reports.note(name, t, {"category": float(kind_of)} if code & 7 else {})
         else:
             self._reports.note(name, t, _said(kind, message, frame))
 

@@ -48,6 +48,8 @@ _UNIX_S = 1e9
 # Bits of ADSB_VEHICLE.flags: what is valid.
 _COORDS, _ALTITUDE, _HEADING, _VELOCITY, _CALLSIGN, _SQUAWK, _CLIMB = 1, 2, 4, 8, 16, 32, 128
 _PRESSURE_ALTITUDE = 0
+# Numbered as the categories of DO-260B are; what is beyond them says nothing to us.
+CATEGORY_MOST = 24
 # A frame's first byte: bytes besides the payload, of MAVLink 1 and 2; a signature is 13 more.
 _OVERHEAD = {0xFE: 8, 0xFD: 12}
 _SIGNED, _SIGNATURE = 1, 13
@@ -157,6 +159,8 @@ class Mavlink:
             return
         name = f"{message.ICAO_address:06x}"
         values = {"lat": message.lat * 1e-7, "lon": message.lon * 1e-7}
+        if message.emitter_type:
+            values["category"] = float(min(message.emitter_type, CATEGORY_MOST))
         if flags & _ALTITUDE and message.altitude_type == _PRESSURE_ALTITUDE:
             values["alt_ft"] = message.altitude * 1e-3 / FT_M
         if flags & _VELOCITY:

@@ -22,6 +22,8 @@ _ON_GROUND, _AIRBORNE = 1, 2
 # What stands for "not known" in each field.
 _NO_ALTITUDE_M, _NO_SPEED, _NO_DIRECTION, _NO_CLIMB, _NO_TIME = -1000.0, 25_500, 36_000, 6_300, 3600.0
 _NACP_MOST = 11
+# Its emitter category (streams/messages.py).
+DRONE = 14.0
 
 
 class RemoteId:
@@ -47,7 +49,7 @@ class RemoteId:
             return Drop.TIME
         if not (message.latitude or message.longitude):  # both 0: not known
             return Drop.MISSING
-        values = {"lat": message.latitude * 1e-7, "lon": message.longitude * 1e-7}
+        values = {"category": DRONE, "lat": message.latitude * 1e-7, "lon": message.longitude * 1e-7}
         altitudes = [a for a in (message.altitude_barometric, message.altitude_geodetic) if a != _NO_ALTITUDE_M]
         if altitudes:
             values["alt_ft"] = altitudes[0] / FT_M

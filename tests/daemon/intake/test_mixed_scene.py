@@ -1,4 +1,8 @@
-"""One sky in four languages, live: an airliner by GDL 90, a drone by Remote ID, a glider by OGN, a ship by AIS."""
+"""One sky in four languages, live: an airliner by GDL 90, a drone by Remote ID, a glider by OGN, ships by AIS.
+
+Each pair by its own minima: the airliner and the glider by those of aircraft, the drone 0.8 NM from both by those of
+drones, two ships by their domain, and whatever flies above a ship by none.
+"""
 
 from __future__ import annotations
 
@@ -52,21 +56,24 @@ def glider(s: int) -> bytes:
 
 
 def drone(mav: Any, s: int) -> bytes:
-    """Hovers 300 ft above the ship, far from the others."""
+    """Hovers 0.8 NM from the glider and the airliner's way, at their level."""
     mac, name = b"\x01".ljust(20, b"\0"), b"1581F5FJD229400".ljust(20, b"\0")
     basic = mav.open_drone_id_basic_id_encode(0, 0, mac, 1, 2, name)
     place = mav.open_drone_id_location_encode(
-        0, 0, mac, 2, 0, 0, 0, 480_000_000, 90_000_000, 100.0, 100.0, 0, 100.0, 11, 4, 4, 3, float(s), 1
+        0, 0, mac, 2, 0, 0, 0, 470_085_000, 80_200_000, 930.0, 930.0, 0, 100.0, 11, 4, 4, 3, float(s), 1
     )
     return bytes(basic.pack(mav) + place.pack(mav))
 
 
-def ship(s: int) -> bytes:
-    [line] = pyais.encode_dict(
-        {"type": 1, "mmsi": "269057000", "lat": 48.0 + 10 * KT_DEG_S * s, "lon": 9.0, "speed": 10.0, "course": 0.0},
-        talker_id="AI",
-    )
-    return f"{line}\r\n".encode()
+def ships(s: int) -> bytes:
+    """Northwards below the airliner and the glider, and southwards towards it, to pass at 0.1 NM."""
+    lines = []
+    for mmsi, start, lon, way in (("269057000", 47.0, 8.0, 1), ("269057001", 47.0 + 0.6 / 60, 8.0025, -1)):
+        course = 0.0 if way > 0 else 180.0
+        lat = start + way * 10 * KT_DEG_S * s
+        place = {"type": 1, "mmsi": mmsi, "lat": lat, "lon": lon, "speed": 10.0, "course": course}
+        lines += pyais.encode_dict(place, talker_id="AI")
+    return "".join(f"{line}\r\n" for line in lines).encode()
 
 
 async def heard() -> tuple[list[Batch], dict[str, int]]:
@@ -91,7 +98,7 @@ async def heard() -> tuple[list[Batch], dict[str, int]]:
     await until(lambda: bool(writers))
     for s in range(STEPS):
         clock[0] = NOON + s
-        for port, data in zip(ports, (airliner(s), drone(mav, s), ship(s)), strict=True):
+        for port, data in zip(ports, (airliner(s), drone(mav, s), ships(s)), strict=True):
             line.sendto(data, ("127.0.0.1", port))
         writers[0].write(glider(s))
         await until(lambda: all(source.samples > s for source in sources))  # noqa: B023
@@ -101,15 +108,20 @@ async def heard() -> tuple[list[Batch], dict[str, int]]:
     return batches, {source.source.type: source.refused.total() for source in sources}
 
 
-def test_conflicts_are_found_between_languages_and_the_ship_is_none() -> None:
+def test_conflicts_are_found_between_languages_by_the_minima_of_each_kind() -> None:
     batches, refused = asyncio.run(heard())
     assert not any(refused.values())
     everything = join(batches)
-    assert set(everything.ids) == {"4ca7b3", "~dda5ba", "1581F5FJD229400", "269057000"}
+    assert set(everything.ids) == {"4ca7b3", "~dda5ba", "1581F5FJD229400", "269057000", "269057001"}
     pipeline = Pipeline(CONFIG)
     events = pipeline.feed(checked(everything)) + pipeline.finish()
     raised = {(event.kind, event.subjects) for event in events if event.state == "raised"}
     assert ("conflict", ("4ca7b3", "~dda5ba")) in raised or ("los", ("4ca7b3", "~dda5ba")) in raised
     pairs = {subjects for kind, subjects in raised if kind in ("conflict", "los")}
-    assert pairs == {("4ca7b3", "~dda5ba")}
-    assert not any("269057000" in subjects for _, subjects in raised)
+    assert pairs == {("4ca7b3", "~dda5ba"), ("269057000", "269057001")}
+    alike = Config(fleet=CONFIG.fleet, detectors=Detectors(conflict=Conflict(max_pairs=1000, kind_presets=())))
+    pipeline = Pipeline(alike)
+    events = pipeline.feed(checked(everything)) + pipeline.finish()
+    pairs = {event.subjects for event in events if event.kind in ("conflict", "los")}
+    # by the minima of aircraft the drone is in conflict with both
+    assert pairs == {("4ca7b3", "~dda5ba"), ("1581F5FJD229400", "4ca7b3"), ("1581F5FJD229400", "~dda5ba")}

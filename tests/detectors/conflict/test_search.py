@@ -16,7 +16,8 @@ from geographiclib.geodesic import Geodesic
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from watchkeeper.detectors.conflict.search import Minima, Scan
+from watchkeeper.detectors.conflict.minima import Minima
+from watchkeeper.detectors.conflict.search import Scan
 from watchkeeper.detectors.kernels import approach as cpa
 from watchkeeper.detectors.kernels.records import blank
 from watchkeeper.streams.geo import KT_MS, NM_M

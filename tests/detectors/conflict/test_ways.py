@@ -31,7 +31,7 @@ from watchkeeper.detectors.conflict.constants import (
 )
 from watchkeeper.detectors.conflict.declaration import PairFacts
 from watchkeeper.detectors.conflict.detector import Conflict
-from watchkeeper.detectors.conflict.search import Minima
+from watchkeeper.detectors.conflict.minima import Minima
 from watchkeeper.detectors.conflict.ways import Ways
 from watchkeeper.detectors.engine.pipeline import Pipeline
 from watchkeeper.detectors.kernels.approach import ON_LIMIT_FT, ON_LIMIT_M, State, state_of

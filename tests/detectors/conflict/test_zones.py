@@ -17,7 +17,7 @@ NONE = (math.nan, math.nan)
 
 
 def minima(zones: list[Zone], lat: float = 0.0, lon: float = 0.0, alt_ft: float = 10_000.0) -> tuple[float, float]:
-    separation_m, vertical_ft, tau_s = minima_at(lat, lon, alt_ft, Zones(tuple(zones)).table)
+    separation_m, vertical_ft, tau_s, _ = minima_at(lat, lon, alt_ft, Zones(tuple(zones)).table)
     assert tau_s == 0.0
     return separation_m, vertical_ft
 

@@ -189,5 +189,5 @@ def test_gdl90_escapes_and_what_is_not_known() -> None:
     there = {
         name for name, v in zip(COLUMN[Kind.ADSB], batch.kinds[Kind.ADSB].data[:, 0].tolist(), strict=True) if v == v
     }
-    assert there == {"lat", "lon", "on_ground", "nic", "nacp", "emergency"}
+    assert there == {"lat", "lon", "on_ground", "nic", "nacp", "emergency", "category"}
     assert feed.refused == {"missing_field": 1, "checksum": 1}

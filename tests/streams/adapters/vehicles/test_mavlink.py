@@ -147,10 +147,10 @@ def test_remote_id_of_drones() -> None:
     assert first[:3] == (Kind.ADSB, "1581F5FJD229400", hour - 0.5)
     assert first[3] == pytest.approx({
         "lat": 51.5, "lon": -0.5, "alt_ft": 120 / 0.3048, "gs_kt": 15 * 3600 / 1852, "trk_deg": 90.0,
-        "vs_fpm": -1 / 0.3048 * 60, "nacp": 11, "on_ground": 0,
+        "vs_fpm": -1 / 0.3048 * 60, "nacp": 11, "on_ground": 0, "category": 14,
     })  # fmt: skip
     assert second[1:3] == ("FIN87astrdge12k8", hour + 10.0)
-    assert second[3] == pytest.approx({"lat": 51.5, "lon": -0.5, "alt_ft": 165 / 0.3048})
+    assert second[3] == pytest.approx({"lat": 51.5, "lon": -0.5, "alt_ft": 165 / 0.3048, "category": 14})
     assert feed.refused == {"bad_id": 1, "missing_field": 1}
 
 
