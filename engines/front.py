@@ -29,16 +29,18 @@ from watchkeeper.detectors.engine.senders.records import closed_tick
 from watchkeeper.detectors.fleet.crowd import room_for
 from watchkeeper.detectors.fleet.declared import Declared
 from watchkeeper.engines.roster import Roster
-from watchkeeper.engines.steps import Clock, Step, Turn
-from watchkeeper.streams.batch import Batch, CheckedBatch, Columns
+from watchkeeper.engines.steps import Clock, Spread, Turn
+from watchkeeper.streams.batch import I4, Batch, Bool, CheckedBatch, Columns
 from watchkeeper.streams.check import checked
 from watchkeeper.streams.foreign.states import StateEncoder, decode_state
 from watchkeeper.streams.logs.chunks import join
 from watchkeeper.streams.messages import Drop, Kind
 from watchkeeper.streams.periods import periods_over
-from watchkeeper.streams.split import split
 
 EVERY_KIND = frozenset(Kind)
+Placed = tuple[CheckedBatch | None, I4, Bool]
+"""Samples, the operator of vehicles of each name, and whether the operator of the fleet gets it too."""
+NOTHING: Placed = (None, np.empty(0, np.int32), np.empty(0, bool))
 
 
 class Front:
@@ -90,8 +92,8 @@ class Front:
         if verdict.resets or verdict.released:
             return self._turn(self._jump(arrivals, verdict, away))
         kinds = {kind: self._accept(batch, kind, cols) for kind, cols in by_kind(arrivals, verdict, self._drop)}
-        parts = self._parts(batch.having(kinds))
-        return self._turn([self._step(parts, self._clock(self.clock.closed, away), moved=verdict.shifted)])
+        placed = self._placed(batch.having(kinds))
+        return self._turn([_spread(placed, self._clock(self.clock.closed, away), moved=verdict.shifted)])
 
     def advance(self, t: float) -> Turn:
         """Event time has reached t although no sample says so; it may come back."""
@@ -105,7 +107,7 @@ class Front:
             return self._turn([])
         self._ahead = tick
         notes, gateways = self._notes()
-        return self._turn([self._step(self._parts(None), Clock(None, notes, gateways, first, tick, provisional=True))])
+        return self._turn([_spread(NOTHING, Clock(None, notes, gateways, first, tick, provisional=True))])
 
     def reach(self, t: float) -> Turn:
         """Time has definitely reached t."""
@@ -113,18 +115,18 @@ class Front:
         tick = periods_over(t, self.clock.tick_s)
         if not self._began and self._first is None:
             self._first = tick
-        return self._turn([self._step(self._parts(None), self._clock(tick, None))])
+        return self._turn([_spread(NOTHING, self._clock(tick, None))])
 
     def finish(self) -> Turn:
         """The input has ended: run the ticks up to and including the newest sample."""
         self.clock.give_up(self._drop)
         newest = max(self.clock.t_max, self._last_t if self._waiting else -np.inf)
         tick = int(np.ceil(newest / self.clock.tick_s)) if newest > -np.inf else NEVER
-        return self._turn([self._step(self._parts(None), self._clock(tick, None))])
+        return self._turn([_spread(NOTHING, self._clock(tick, None))])
 
     def accept(self, vehicle: str) -> Turn:
         """A person accepts a lasting state of this vehicle."""
-        return self._turn([self._step(self._parts(None), Clock(accept=vehicle))])
+        return self._turn([_spread(NOTHING, Clock(accept=vehicle))])
 
     def retune(self, config: Config) -> None:
         """Take new settings. Sizes and ticks stay as they are."""
@@ -183,27 +185,27 @@ class Front:
             self.roster.across[slot[slot >= 0]] = True
         return cols
 
-    def _jump(self, arrivals: Arrivals, verdict: Verdict, away: tuple[float, float] | None) -> list[list[Step]]:
+    def _jump(self, arrivals: Arrivals, verdict: Verdict, away: tuple[float, float] | None) -> list[Spread]:
         """A batch in which time itself jumped: an end of everything wherever time goes back."""
-        steps: list[list[Step]] = []
+        steps: list[Spread] = []
         held: list[Batch] = []
 
-        def whole() -> list[CheckedBatch | None]:
+        def whole() -> Placed:
             found = join(held) if held else None
             held.clear()
             # who is across is known until the end of the era: before `_end`
-            return self._parts(
+            return self._placed(
                 None if found is None else CheckedBatch(found.ids, found.kinds, found.vias, found.callsigns)
             )
 
         for found in one_by_one(arrivals, verdict, self._drop):
             if found is RESET:
-                steps.append(self._step(whole(), self._end(away), moved=True))
+                steps.append(_spread(whole(), self._end(away), moved=True))
                 away = None
             else:
                 batch, kind, cols = found
                 held.append(batch.having({kind: self._accept(batch, kind, cols)}))
-        steps.append(self._step(whole(), self._clock(self.clock.closed, away), moved=True))
+        steps.append(_spread(whole(), self._clock(self.clock.closed, away), moved=True))
         return steps
 
     def _drop(self, kind: Kind, reason: str, n: int = 1) -> None:
@@ -257,22 +259,16 @@ class Front:
 
     # -- for the operators ----------------------------------------------------------------------------------
 
-    def _parts(self, batch: CheckedBatch | None) -> list[CheckedBatch | None]:
-        """The samples of each operator, the fleet's last."""
+    def _placed(self, batch: CheckedBatch | None) -> Placed:
+        """The samples, and to which operators their vehicles belong."""
         if batch is None or not batch.kinds:
-            return [None] * (self.shards + 1)
+            return NOTHING
         bucket, across = self.roster.places(batch.ids)
-        parts = [batch] if self.shards == 1 else split(batch, bucket % np.int32(self.shards), self.shards)
-        if not across.any():
-            return [*parts, None]
-        return [*parts, batch if across.all() else split(batch, (~across).astype(np.int32), 2)[0]]
+        return batch, bucket % np.int32(self.shards), across
 
-    def _step(self, parts: list[CheckedBatch | None], clock: Clock, *, moved: bool = False) -> list[Step]:
-        return [Step(part, moved, clock) for part in parts]
-
-    def _turn(self, steps: list[list[Step]]) -> Turn:
+    def _turn(self, steps: list[Spread]) -> Turn:
         self._number += 1
-        return Turn(self._number, steps)
+        return Turn(self._number, self.shards, steps)
 
     # -- life beyond one process ----------------------------------------------------------------------------
 
@@ -303,6 +299,10 @@ class Front:
         self._first, self._began = state["first"], state["began"]
         self._last_t, self._over, self._evicted = state["last_t"], state["over"], state["evicted"]
         self.span = (state["span"][0], state["span"][1])
+
+
+def _spread(placed: Placed, clock: Clock, *, moved: bool = False) -> Spread:
+    return Spread(*placed, moved, clock)
 
 
 def kinds_across(config: Config) -> frozenset[Kind]:

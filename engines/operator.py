@@ -8,6 +8,8 @@ dump() -> bytes           the whole state; load(bytes) into a new operator of th
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 
 from watchkeeper.config.schema import Config
@@ -50,7 +52,11 @@ class Operator:
 
     def answer(self, ask: bytes | memoryview) -> bytearray:
         """The answers to the steps of one turn; they hold until the next call."""
-        return pack_answers([self.do(step) for step in unpack_steps(ask)], self._encoder)
+        return self.answers(unpack_steps(ask))
+
+    def answers(self, steps: Iterable[Step]) -> bytearray:
+        """The same for steps; they hold until the next call."""
+        return pack_answers([self.do(step) for step in steps], self._encoder)
 
     def do(self, step: Step) -> Answer:
         """Take the samples, run the ticks."""

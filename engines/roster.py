@@ -17,6 +17,7 @@ from watchkeeper.config.schema import Config
 from watchkeeper.detectors.fleet.crowd import Door, leavers, room_for
 from watchkeeper.detectors.fleet.declared import Declared
 from watchkeeper.streams.batch import F8, I4, I8, Bool
+from watchkeeper.streams.kernels import njit
 from watchkeeper.streams.split import bucket_of
 
 # From this part of its capacity on, a fleet may be full within a few batches.
@@ -64,13 +65,7 @@ class Roster:
             for i in np.flatnonzero((source > -2) & (slot_of_vid < 0)).tolist():
                 slot_of_vid[i] = self._newcomer(names[i], int(source[i]))
         slot: I4 = slot_of_vid[vid]
-        known = slot >= 0
-        if not known.all():
-            np.maximum.at(self._newest_t, slot[known], t[known])
-            np.add.at(self._samples, slot[known], 1)
-        else:
-            np.maximum.at(self._newest_t, slot, t)
-            np.add.at(self._samples, slot, 1)
+        _hear(slot, t, self._newest_t, self._samples)
         return slot
 
     def _newcomer(self, name: str, source: int) -> int:
@@ -138,3 +133,13 @@ class Roster:
         self._bucket[: len(names)] = [*map(bucket_of, names)]
         self.door.restore(state["door"])
         self.spared = set(state["spared"])
+
+
+@njit(cache=True)
+def _hear(slot: I4, t: F8, newest_t: F8, samples: I8) -> None:
+    """Samples of those who found room."""
+    for i in range(slot.size):
+        s = slot[i]
+        if s >= 0:
+            newest_t[s] = max(newest_t[s], t[i])
+            samples[s] += 1

@@ -70,12 +70,13 @@ class Sharded:
             operator.pipeline.retune(config)
 
     def _run(self, turn: Turn) -> list[AlarmEvent]:
+        steps = turn.split()
         if self._through_bytes:
-            asks = [pack_steps([step[i] for step in turn.steps]) for i in range(len(self.operators))]
+            asks = [pack_steps([step[i] for step in steps]) for i in range(len(self.operators))]
             answers = [unpack_answers(operator.answer(ask)) for operator, ask in zip(self.operators, asks, strict=True)]
             clocks: Sequence[Clock] = unpack_clocks(pack_clocks(turn.clocks))
         else:
-            answers = [[o.do(step[i]) for step in turn.steps] for i, o in enumerate(self.operators)]
+            answers = [[o.do(step[i]) for step in steps] for i, o in enumerate(self.operators)]
             clocks = turn.clocks
         events = self.merge.take(clocks, list(zip(*answers, strict=True)))
         if events:

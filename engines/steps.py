@@ -1,13 +1,20 @@
-"""What the stages tell each other in one turn: steps for operators, answers for Merge. wire.py makes bytes of them."""
+"""What the stages tell each other in one turn: steps for operators, answers for Merge. wire.py makes bytes of them.
+
+Front says of a step to which operator each vehicle belongs (`Spread`). Whoever drives the operators cuts it into one
+`Step` for each (`Turn.split`), or lets each of them take its own samples out of the whole (workers/whole.py).
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from watchkeeper.detectors.alarms.events import AlarmEvent
 from watchkeeper.detectors.fleet.clocks import ClockNote
-from watchkeeper.streams.batch import CheckedBatch
+from watchkeeper.streams.batch import I4, Bool, CheckedBatch
+from watchkeeper.streams.split import split
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,13 +73,45 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
+class Spread:
+    """One step for all operators: `samples.ids[i]` belongs to the operator of vehicles `part[i]`.
+
+    `across[i]`: the operator of the fleet gets it too. Both are empty without samples.
+    """
+
+    samples: CheckedBatch | None
+    part: I4
+    across: Bool
+    moved: bool
+    clock: Clock
+
+    def split(self, shards: int) -> list[Step]:
+        """What each operator gets, vehicles first, the fleet's last."""
+        return [Step(part, self.moved, self.clock) for part in self._parts(shards)]
+
+    def _parts(self, shards: int) -> list[CheckedBatch | None]:
+        batch, across = self.samples, self.across
+        if batch is None:
+            return [None] * (shards + 1)
+        parts = [batch] if shards == 1 else split(batch, self.part, shards)
+        if not across.any():
+            return [*parts, None]
+        return [*parts, batch if across.all() else split(batch, (~across).astype(np.int32), 2)[0]]
+
+
+@dataclass(frozen=True, slots=True)
 class Turn:
-    """One call of Front: for each step what each operator gets, vehicles first, the fleet's last."""
+    """One call of Front, for so many operators of vehicles."""
 
     number: int
-    steps: list[list[Step]]
+    shards: int
+    spreads: list[Spread]
+
+    def split(self) -> list[list[Step]]:
+        """For each step what each operator gets, vehicles first, the fleet's last. Copies the samples."""
+        return [spread.split(self.shards) for spread in self.spreads]
 
     @property
     def clocks(self) -> list[Clock]:
         """What Merge gets."""
-        return [step[0].clock for step in self.steps]
+        return [spread.clock for spread in self.spreads]

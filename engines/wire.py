@@ -28,7 +28,9 @@ _encode = msgspec.msgpack.Encoder().encode
 _LENGTH = struct.Struct("<Q")
 
 
-class _Clock(msgspec.Struct, array_like=True):
+class PlainClock(msgspec.Struct, array_like=True):
+    """A Clock on its way."""
+
     away: tuple[float, float] | None
     notes: list[list[Any]]
     gateways: list[str]
@@ -43,11 +45,11 @@ class _Clock(msgspec.Struct, array_like=True):
 class _Step(msgspec.Struct, array_like=True):
     samples: Head | None
     moved: bool
-    clock: _Clock
+    clock: PlainClock
 
 
 _steps = msgpack_decoder(list[_Step])
-_clocks = msgpack_decoder(list[_Clock])
+_clocks = msgpack_decoder(list[PlainClock])
 
 
 def laid_out_steps(steps: Sequence[Step]) -> list[Buffer]:
@@ -59,7 +61,7 @@ def laid_out_steps(steps: Sequence[Step]) -> list[Buffer]:
         if step.samples is not None and step.samples.kinds:
             head, own = laid_out(step.samples)
             arrays += own
-        heads.append(_Step(head, step.moved, _plain(step.clock)))
+        heads.append(_Step(head, step.moved, plain_clock(step.clock)))
     words = _encode(heads)
     return [_LENGTH.pack(len(words)), words, bytes(-len(words) % 8), *arrays]
 
@@ -77,7 +79,7 @@ def unpack_steps(ask: Buffer) -> list[Step]:
         samples = None
         if step.samples is not None:
             samples, at = read(step.samples, ask, at)
-        found.append(Step(samples, step.moved, _clock(step.clock)))
+        found.append(Step(samples, step.moved, clock_of(step.clock)))
     return found
 
 
@@ -94,23 +96,25 @@ def _heads(ask: Buffer) -> tuple[list[_Step], int]:
 
 def pack_clocks(clocks: Sequence[Clock]) -> bytes:
     """What Merge gets of a turn."""
-    return _encode([_plain(clock) for clock in clocks])
+    return _encode([plain_clock(clock) for clock in clocks])
 
 
 def unpack_clocks(clocks: bytes | memoryview) -> list[Clock]:
     """The inverse of `pack_clocks`."""
-    return [_clock(clock) for clock in _clocks(clocks)]
+    return [clock_of(clock) for clock in _clocks(clocks)]
 
 
-def _plain(clock: Clock) -> _Clock:
+def plain_clock(clock: Clock) -> PlainClock:
+    """A Clock on its way."""
     notes = [list(astuple(note)) for note in clock.notes]
-    return _Clock(
+    return PlainClock(
         clock.away, notes, list(clock.gateways), clock.first, clock.tick, clock.provisional, list(clock.forget),
         clock.end_t, clock.accept,
     )  # fmt: skip
 
 
-def _clock(plain: _Clock) -> Clock:
+def clock_of(plain: PlainClock) -> Clock:
+    """The inverse of `plain_clock`."""
     notes = tuple(ClockNote(*note) for note in plain.notes)
     return Clock(
         plain.away, notes, tuple(plain.gateways), plain.first, plain.tick, plain.provisional, tuple(plain.forget),

@@ -55,14 +55,14 @@ def split(batch: B, part: I4, parts: int) -> list[B]:
     calls, called_t = batch.callsigns, batch.called_t
     found = []
     for p in range(parts):
-        vias, own = _compact(batch.vias, heard[p], kinds[p])
+        vias, own = compact(batch.vias, heard[p], kinds[p])
         signs = {name: calls[name] for name in ids[p] if name in calls} if calls else {}
         since_t = {name: called_t[name] for name in signs if name in called_t}
         found.append(type(batch)(ids[p], own, vias, signs, since_t))
     return found
 
 
-def _compact(vias: list[str], heard: Bool, kinds: dict[Kind, Columns]) -> tuple[list[str], dict[Kind, Columns]]:
+def compact(vias: list[str], heard: Bool, kinds: dict[Kind, Columns]) -> tuple[list[str], dict[Kind, Columns]]:
     """Only the gateways that samples came through, and the samples with their new numbers."""
     numbers = np.flatnonzero(heard[:-1])
     if len(numbers) == len(vias):

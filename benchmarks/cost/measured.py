@@ -65,7 +65,8 @@ def measure(name: str, scenario: str, vehicles: int, seconds: int, rate_hz: floa
             spent, asked, answered, for_fleet = dict.fromkeys(spent, 0.0), 0, 0, 0
         began_s = time.process_time()
         turn = front.feed(batch)
-        asks = [pack_steps([step[i] for step in turn.steps]) for i in range(len(operators))]
+        steps = turn.split()
+        asks = [pack_steps([step[i] for step in steps]) for i in range(len(operators))]
         spent["front"] += time.process_time() - began_s
         answers = []
         for i, (operator, ask) in enumerate(zip(operators, asks, strict=True)):

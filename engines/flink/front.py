@@ -147,7 +147,7 @@ class FrontFunction(KeyedProcessFunction):  # type: ignore[misc]
             self._frames.place = found.place
             self._read(found.frames)
         turns = [self._front.feed(batch) for batch in self._batches]
-        return Turn(turns[-1].number, [step for turn in turns for step in turn.steps])
+        return Turn(turns[-1].number, self.plan.shards, [spread for turn in turns for spread in turn.spreads])
 
     def _wait(self, t: float) -> None:
         """Keep the pace that was asked for."""
@@ -162,10 +162,11 @@ class FrontFunction(KeyedProcessFunction):  # type: ignore[misc]
     # -- output ---------------------------------------------------------------------------------------------
 
     def _asks(self, turn: Turn) -> Iterator[Any]:
+        steps = turn.split()
         for part in range(self.plan.shards):
-            ask = pack_steps([step[part] for step in turn.steps])
+            ask = pack_steps([step[part] for step in steps])
             yield Row(self.plan.keys[part], Row(ASK, turn.number, ask))
-        yield TO_FLEET, Row(ONLY, Row(ASK, turn.number, pack_steps([step[-1] for step in turn.steps])))
+        yield TO_FLEET, Row(ONLY, Row(ASK, turn.number, pack_steps([step[-1] for step in steps])))
 
     def _to_all(self, what: int, number: int) -> Iterator[Any]:
         for key in self.plan.keys:

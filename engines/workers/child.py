@@ -1,11 +1,12 @@
 """One worker: a process that runs one Operator and answers one message with one, in order.
 
-    T, ask    -> answers to the turn (wire.py)          D -> the operator's dump
+    T, head   -> answers to the turn (wire.py)          D -> the operator's dump
     L, dump   -> empty: the dump is taken over          F -> figures of the operator, MessagePack
     R, config -> empty: new thresholds                  V -> what there is to see (view.py)
 
 A message that raises is answered by `!` and the words; after that the worker ends: half an operator is worse than none.
-A message says where in shared memory (memory.py) its body is: kind, length as eight bytes, path.
+A message says where in shared memory (memory.py) its body is: kind, path and length of what was written, and the part
+of it that is the body. The head of a turn points into what was written with it for all workers (whole.py).
 Messages are read ahead by a thread, so that the next turn is here when one is done. Runs until it is told to
 end (`E`), or the pipe ends.
 """
@@ -15,7 +16,6 @@ from __future__ import annotations
 import os
 import resource
 import signal
-import struct
 import traceback
 from multiprocessing.connection import Connection
 from multiprocessing.reduction import ForkingPickler
@@ -30,15 +30,29 @@ from watchkeeper.detectors.engine.part import Part
 from watchkeeper.detectors.engine.warmup import warm_up
 from watchkeeper.engines.operator import Operator
 from watchkeeper.engines.workers.figures import figures_of
-from watchkeeper.engines.workers.memory import View
+from watchkeeper.engines.workers.memory import Place, Views
 from watchkeeper.engines.workers.view import Watching
+from watchkeeper.engines.workers.whole import own_steps
+from watchkeeper.streams.foreign.decode import msgpack_decoder
 from watchkeeper.streams.foreign.states import StateEncoder
 
 # Turns that are read ahead.
 AHEAD = 8
 OK, FAILED = b"+", b"!"
-# The message after which a worker ends.
-END = b"E"
+TURN, TAKE_OVER, RETUNE, DUMP, FIGURES, VIEW, END = "TLRDFVE"
+
+
+class Ask(msgspec.Struct, array_like=True):
+    """One message."""
+
+    kind: str
+    path: str = ""
+    length: int = 0
+    start: int = 0
+    stop: int = 0
+
+
+_ask = msgpack_decoder(Ask)
 
 
 def serve(pipe: Connection, config: Config, part: Part) -> None:
@@ -46,18 +60,15 @@ def serve(pipe: Connection, config: Config, part: Part) -> None:
     # Ctrl-C reaches the whole group: the parent brings its workers down in order
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    asks: Queue[bytes | None] = Queue(AHEAD)
+    asks: Queue[Ask | None] = Queue(AHEAD)
     Thread(target=_read, args=(pipe, asks), daemon=True).start()
     try:
         warm_up(config)
         worker = _Worker(Operator(config, part))
         _send(pipe, OK, b"")
-        views: dict[bytes, View] = {}
+        views = Views()
         while (ask := asks.get()) is not None:
-            (length,), path = struct.unpack("<Q", ask[1:9]), ask[9:]
-            if path not in views:
-                views[path] = View(path.decode())
-            _send(pipe, OK, worker.do(ask[:1], views[path].view(length)))
+            _send(pipe, OK, worker.do(ask, views.of(Place(ask.path, ask.length))))
     except (BrokenPipeError, EOFError):
         pass  # the parent has gone, and so do we
     except BaseException:
@@ -75,21 +86,21 @@ class _Worker:
         self._watching: Watching | None = None
         self._encoder = StateEncoder()
 
-    def do(self, kind: bytes, body: memoryview) -> bytes | bytearray:
+    def do(self, ask: Ask, memory: memoryview) -> bytes | bytearray:
         """The answer to one message."""
-        operator = self._operator
-        if kind == b"T":
-            return operator.answer(body)
-        if kind == b"V":
+        operator, kind, body = self._operator, ask.kind, memory[ask.start : ask.stop]
+        if kind == TURN:
+            return operator.answers(own_steps(body, memory))
+        if kind == VIEW:
             # who is never asked need not keep anything for it
             self._watching = self._watching or Watching(operator.pipeline)
             return self._encoder.encode(self._watching.view())
-        if kind == b"D":
+        if kind == DUMP:
             return operator.dump()
-        if kind == b"L":
+        if kind == TAKE_OVER:
             operator.load(bytes(body))
             return b""
-        if kind == b"R":
+        if kind == RETUNE:
             operator.pipeline.retune(ForkingPickler.loads(body))
             return b""
         used = {
@@ -99,9 +110,9 @@ class _Worker:
         return msgspec.msgpack.encode(msgspec.structs.replace(figures_of(operator.pipeline), **used))
 
 
-def _read(pipe: Connection, asks: Queue[bytes | None]) -> None:
+def _read(pipe: Connection, asks: Queue[Ask | None]) -> None:
     try:
-        while (ask := pipe.recv_bytes()) != END:
+        while (ask := _ask(pipe.recv_bytes())).kind != END:
             asks.put(ask)
     except (EOFError, OSError):
         pass

@@ -7,22 +7,22 @@ A worker that ends, or whose answer is an error, fails everything: WorkerError, 
 
 from __future__ import annotations
 
-import struct
-from collections.abc import Sequence
 from contextlib import suppress
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from queue import Empty, Full, Queue
 from threading import Thread
 
+import msgspec
+
 from watchkeeper.config.schema import Config
 from watchkeeper.detectors.engine.part import Part
-from watchkeeper.engines.columns import Buffer
-from watchkeeper.engines.workers.child import END, FAILED, serve
-from watchkeeper.engines.workers.memory import Block
+from watchkeeper.engines.workers.child import END, FAILED, Ask, serve
+from watchkeeper.engines.workers.memory import NOWHERE, Place
 
 # How long a worker has to end by itself when it is asked to, in seconds.
 LEAVES_S = 5.0
+_encode = msgspec.msgpack.Encoder().encode
 
 
 class WorkerError(RuntimeError):
@@ -44,9 +44,6 @@ class Link:
         self._most, self._unanswered = most, 1
         self._process.start()
         theirs.close()
-        # one more than can be unanswered: what a worker reads is not written to
-        self._blocks = [Block(f"watchkeeper {i}") for i in range(most + 2)]
-        self._number = 0
         self._asks: Queue[bytes | None] = Queue(most + 2)
         self._answers: Queue[bytes | WorkerError] = Queue()
         self._threads = [
@@ -66,14 +63,12 @@ class Link:
         """Whether there is an answer now."""
         return not self._answers.empty()
 
-    def ask(self, kind: bytes, body: Sequence[Buffer] = ()) -> None:
-        """One more message, its body in pieces."""
+    def ask(self, kind: str, place: Place = NOWHERE, start: int = 0, stop: int = 0) -> None:
+        """One more message; its body is this part of what was written there."""
         if self._unanswered >= self._most:
             raise RuntimeError(f"{self._unanswered} messages to worker {self.name} are not answered yet")
         self._unanswered += 1
-        block = self._blocks[self._number % len(self._blocks)]
-        self._number += 1
-        self._asks.put(kind + struct.pack("<Q", block.write(body)) + block.path.encode())
+        self._asks.put(_encode(Ask(kind, *place, start, stop)))
 
     def check(self) -> None:
         """WorkerError: there will be no more answers."""
@@ -114,7 +109,7 @@ class Link:
     def close(self) -> None:
         """The worker ends: by itself when it is told to, or else at once."""
         try:
-            self._asks.put_nowait(END)
+            self._asks.put_nowait(_encode(Ask(END)))
             self._asks.put_nowait(None)
         except Full:
             self._process.kill()
@@ -126,8 +121,6 @@ class Link:
         for thread in self._threads:
             thread.join(LEAVES_S)
         self._pipe.close()
-        for block in self._blocks:
-            block.close()
 
 
 def _write(pipe: Connection, asks: Queue[bytes | None]) -> None:

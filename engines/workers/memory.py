@@ -1,7 +1,7 @@
 """Memory that two processes share: blocks that are written here and read there, in turns, without a copy between.
 
-    block.write(pieces) -> length     parent
-    block.view(length) -> memoryview  child, which opened the parent's block by `block.path`
+    place = Blocks(10).write(pieces)     parent: into the next block, in place of what was there
+    whole = views.of(place)               child: what was written
 
 A block is a file without a name (memfd): it is gone when both processes are, however they ended.
 """
@@ -11,6 +11,7 @@ from __future__ import annotations
 import mmap
 import os
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from watchkeeper.engines.columns import Buffer, size_of
 
@@ -18,17 +19,44 @@ from watchkeeper.engines.columns import Buffer, size_of
 GRAIN = 1 << 20
 
 
-class Block:
-    """The writer's end."""
+class Place(NamedTuple):
+    """Where something is: the file, and how many bytes of it there are."""
 
+    path: str
+    length: int
+
+
+NOWHERE = Place("", 0)
+
+
+class Blocks:
+    """The writer's end: so many blocks, one after the other, and then the first again."""
+
+    def __init__(self, count: int) -> None:
+        self._blocks = [_Block(f"watchkeeper {i}") for i in range(count)]
+        self._next = 0
+
+    def write(self, pieces: Sequence[Buffer]) -> Place:
+        """Put these, one after the other, into the next block."""
+        block = self._blocks[self._next]
+        self._next = (self._next + 1) % len(self._blocks)
+        return block.write(pieces)
+
+    def close(self) -> None:
+        """Give them back."""
+        for block in self._blocks:
+            block.close()
+        self._blocks = []
+
+
+class _Block:
     def __init__(self, name: str) -> None:
         self._file = os.memfd_create(name)
         self._map: mmap.mmap | None = None
         self._size = 0
-        self.path = f"/proc/{os.getpid()}/fd/{self._file}"
+        self._path = f"/proc/{os.getpid()}/fd/{self._file}"
 
-    def write(self, pieces: Sequence[Buffer]) -> int:
-        """Put these, one after the other, in place of what was there; their length."""
+    def write(self, pieces: Sequence[Buffer]) -> Place:
         length = size_of(pieces)
         if self._map is None or length > self._size:
             self._size = -(-length // GRAIN) * GRAIN + GRAIN
@@ -38,22 +66,27 @@ class Block:
         for piece in pieces:
             self._map[at : at + len(piece)] = piece
             at += len(piece)
-        return length
+        return Place(self._path, length)
 
     def close(self) -> None:
-        """Give it back."""
         os.close(self._file)
 
 
-class View:
-    """The reader's end."""
+class Views:
+    """The reader's end of all blocks that it is told of."""
 
-    def __init__(self, path: str) -> None:
-        self._file = os.open(path, os.O_RDWR)
-        self._whole: memoryview = memoryview(b"")
+    def __init__(self) -> None:
+        self._files: dict[str, int] = {}
+        self._wholes: dict[str, memoryview] = {}
 
-    def view(self, length: int) -> memoryview:
-        """What was written."""
-        if length > len(self._whole):
-            self._whole = memoryview(mmap.mmap(self._file, os.fstat(self._file).st_size))
-        return self._whole[:length]
+    def of(self, place: Place) -> memoryview:
+        """What was written there."""
+        path, length = place
+        if not length:
+            return memoryview(b"")
+        if path not in self._files:
+            self._files[path] = os.open(path, os.O_RDWR)
+        if length > len(self._wholes.get(path, b"")):
+            file = self._files[path]
+            self._wholes[path] = memoryview(mmap.mmap(file, os.fstat(file).st_size))
+        return self._wholes[path][:length]

@@ -21,14 +21,18 @@ import msgspec
 from watchkeeper.config.schema import Config
 from watchkeeper.detectors.alarms.events import AlarmEvent
 from watchkeeper.detectors.engine.part import FLEET, of_vehicles
+from watchkeeper.engines.columns import Buffer, size_of
 from watchkeeper.engines.front import Front
 from watchkeeper.engines.merge import Merge
 from watchkeeper.engines.regroup import regroup
 from watchkeeper.engines.sharded import Dump, undumped
 from watchkeeper.engines.steps import Clock, Turn
-from watchkeeper.engines.wire import laid_out_steps, unpack_answers
+from watchkeeper.engines.wire import unpack_answers
+from watchkeeper.engines.workers.child import DUMP, FIGURES, RETUNE, TAKE_OVER, TURN, VIEW
 from watchkeeper.engines.workers.figures import Figures
 from watchkeeper.engines.workers.link import Link
+from watchkeeper.engines.workers.memory import NOWHERE, Blocks
+from watchkeeper.engines.workers.whole import laid_out_turn
 from watchkeeper.streams.batch import Batch
 from watchkeeper.streams.foreign.decode import msgpack_decoder
 from watchkeeper.streams.foreign.states import decode_state
@@ -48,6 +52,8 @@ class Workers:
         self.config = config
         self.front, self.merge = Front(config, workers), Merge(config)
         self.links: list[Link] = []
+        # more than there are turns under way: what a worker reads is not written to
+        self._blocks = Blocks(DEPTH + 2)
         # turns that ran ticks, or may have
         self.ticks = 0
         # what the workers show when they are asked to look; and time that went back for good
@@ -67,7 +73,7 @@ class Workers:
         for link in self.links:
             link.answer()
         if self._loaded:
-            self._all(b"L", self._loaded)
+            self._all(TAKE_OVER, self._loaded)
             self._loaded = []
 
     def __enter__(self) -> Workers:
@@ -82,6 +88,7 @@ class Workers:
         """End the workers."""
         for link in self.links:
             link.close()
+        self._blocks.close()
 
     # -- what drives it -------------------------------------------------------------------------------------
 
@@ -112,7 +119,7 @@ class Workers:
     def look(self) -> list[AlarmEvent]:
         """Ask the workers what there is to see; `on_views` gets it when all have answered."""
         for link in self.links:
-            link.ask(b"V")
+            link.ask(VIEW)
         self._under_way.append(LOOK)
         return self._keep_up()
 
@@ -136,8 +143,8 @@ class Workers:
         return events
 
     def _send(self, turn: Turn) -> list[AlarmEvent]:
-        for i, link in enumerate(self.links):
-            link.ask(b"T", laid_out_steps([step[i] for step in turn.steps]))
+        heads, arrays = laid_out_turn(turn)
+        self._ask_all(TURN, heads, arrays)
         self._under_way.append(turn.clocks)
         self.ticks += any(clock.tick is not None for clock in turn.clocks)
         events = self._keep_up()
@@ -165,19 +172,26 @@ class Workers:
             self.on_end()
         return events
 
-    def _all(self, kind: bytes, bodies: Sequence[bytes] = ()) -> list[bytes]:
+    def _all(self, kind: str, bodies: Sequence[bytes] = ()) -> list[bytes]:
         """Ask every worker, with a body of its own, and wait for all of them; nothing may be under way."""
         if self._under_way:
             raise RuntimeError(f"{len(self._under_way)} turns are under way: settle first")
-        for i, link in enumerate(self.links):
-            link.ask(kind, [bodies[i]] if bodies else ())
+        self._ask_all(kind, bodies)
         return [link.answer() for link in self.links]
+
+    def _ask_all(self, kind: str, bodies: Sequence[bytes], shared: Sequence[Buffer] = ()) -> None:
+        """Ask every worker, with a body of its own, if any, behind what is for all of them."""
+        place = self._blocks.write([*shared, *bodies]) if bodies else NOWHERE
+        stop = size_of(shared)
+        for i, link in enumerate(self.links):
+            start, stop = stop, stop + (len(bodies[i]) if bodies else 0)
+            link.ask(kind, place, start, stop)
 
     # -- looking in from outside ----------------------------------------------------------------------------
 
     def figures(self) -> list[Figures]:
         """What the workers say of themselves; nothing may be under way."""
-        return [_figures(found) for found in self._all(b"F")]
+        return [_figures(found) for found in self._all(FIGURES)]
 
     def check(self) -> None:
         """WorkerError: a worker has ended or failed."""
@@ -212,11 +226,11 @@ class Workers:
         self.front.retune(config)
         self.merge.retune(config)
         if self.links:
-            self._all(b"R", [bytes(ForkingPickler.dumps(config))] * len(self.links))
+            self._all(RETUNE, [bytes(ForkingPickler.dumps(config))] * len(self.links))
 
     def dump(self) -> bytes:
         """The state of all stages, as that of Sharded; nothing may be under way."""
-        states = self._all(b"D") if self.links else self._loaded
+        states = self._all(DUMP) if self.links else self._loaded
         return msgspec.msgpack.encode(Dump(self.front.dump(), states, self.merge.dump()))
 
     def load(self, dump: bytes) -> None:
@@ -228,6 +242,6 @@ class Workers:
         self.front.load(states.front)
         self.merge.load(states.merge)
         if self.links:
-            self._all(b"L", [*vehicles, fleet])
+            self._all(TAKE_OVER, [*vehicles, fleet])
         else:
             self._loaded = [*vehicles, fleet]
