@@ -16,6 +16,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from watchkeeper.benchmarks.cost.measured import Cost, measure
+from watchkeeper.benchmarks.cost.scanned import Scanned, scanned
 from watchkeeper.streams.split import BUCKETS, bucket_of
 
 WORKERS = (1, 2, 4, 16, 64, 256, 1000)
@@ -33,7 +34,7 @@ def main(argv: Sequence[str]) -> int:
     """Measure and print."""
     parser = argparse.ArgumentParser(prog="watchkeeper bench cost", description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument(
-        "--vehicles", type=int, default=200, help="drones that are measured (200); aircraft are 5 times"
+        "--vehicles", type=int, default=200, help="drones that are measured (200); aircraft are 5 times, pairs 25 times"
     )
     parser.add_argument("--seconds", type=int, default=40, help="of the scenarios (40)")
     args = parser.parse_args(argv)
@@ -43,7 +44,7 @@ def main(argv: Sequence[str]) -> int:
         _stages(cost)
     _fleets(drone)
     _spread(drone)
-    _tiles()
+    _tiles(aircraft, scanned(25 * args.vehicles, args.seconds))
     return 0
 
 
@@ -96,8 +97,14 @@ def _spread(drone: Cost) -> None:
         )
 
 
-def _tiles() -> None:
-    """Copies of aircraft that tiles of a conflict search would need, uniform and around hubs."""
+def _tiles(aircraft: Cost, found: Scanned) -> None:
+    """What tiles could take from the operator of the fleet, and the copies of aircraft that they would need."""
+    ends = 1e6 / aircraft.fleet_us
+    print(
+        f"the search for pairs is {found.share:.0%} of the operator of the fleet, which ends at {ends:,.0f} aircraft, "
+        f"and with tiles at {ends / (1.0 - found.share):,.0f}; they would get and give {found.state_bytes} bytes of "
+        f"each aircraft a tick, and whoever follows a pair {found.ring_bytes:,} of each of the two"
+    )
     print(
         f"tiles of a conflict search (not built), halo {HALO_NM:g} NM: copies of an aircraft, fullest tile over mean:"
     )
