@@ -53,7 +53,7 @@ from watchkeeper.daemon.intake.refusals import Refusals
 from watchkeeper.daemon.intake.sources import LiveSource, source_metrics
 from watchkeeper.daemon.live.view import Live, RefusedError, Totals, Watched
 from watchkeeper.daemon.logs import kv
-from watchkeeper.daemon.outputs.base import Context
+from watchkeeper.daemon.outputs.base import NO_BROKER, Context
 from watchkeeper.daemon.outputs.catalog import make_sinks
 from watchkeeper.daemon.outputs.coverage import CoverageTopics
 from watchkeeper.daemon.outputs.fence import fenced
@@ -415,7 +415,7 @@ class App:
             return [STOPPING]
         reasons = [] if self._warm else [self._warming]
         if not self.transport.connected:
-            reasons.append(f"not connected to the broker {self.config.broker.url} {self.transport.last_error}".strip())
+            reasons.append(f"{NO_BROKER} {self.config.broker.url}: {self.transport.last_error}".rstrip(": "))
         reasons += self.transport.health(*self._alarm_topics) + self.echo.health()
         reasons += [f"journal {reason}" for reason in self.router.journal_health()]
         return [masked(reason) for reason in (*reasons, *self.memory.health())]
@@ -433,7 +433,9 @@ class App:
         clock = self.pump.wall.health(self.config.time.wall_tolerance_s)
         sources = (words for live in self.sources for words in live.health.health())
         heard = (*self.hearing.health(), *self.pump.health(), *self.refusals.health(), *sources)
-        said = (*self.router.warnings(), *refused, *heard, *full(self.pipeline), *clock, *kept)
+        # without a broker `not_ready` says so already
+        sinks = (words for words in self.router.warnings() if NO_BROKER not in words or self.transport.connected)
+        said = (*sinks, *refused, *heard, *full(self.pipeline), *clock, *kept)
         # an error of a library may name an address with its login
         return [masked(words) for words in said]
 

@@ -60,6 +60,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     for name, (module_name, line) in COMMANDS.items():
         module = import_module(f"watchkeeper.daemon.commands.{module_name}") if name == command else None
         _add(commands, name, line, module)
+    if not words:
+        # somebody who looks what this is
+        parser.print_help(sys.stderr)
+        return 2
     args = parser.parse_args(words)
     try:
         return int(args.main(args))

@@ -33,8 +33,8 @@ Ended = Literal[
 ]  # fmt: skip
 ENDINGS: dict[Ended, str] = {
     "cause_gone": "back to normal",
-    "taken_as_normal": "taken as normal, but the cause may go on",
-    "out_of_sight": "no more evidence came, but the cause may go on",
+    "taken_as_normal": "taken as normal, but it may go on",
+    "out_of_sight": "no more evidence came, but it may go on",
     "forgotten": "not heard for so long that the vehicle was removed",
     "accepted": "a person accepted the state as it is",
     "clock_reset": "time went back for good and everything began again",

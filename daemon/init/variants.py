@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from shutil import which
 from typing import Any, Literal, get_args
 
 import msgspec
@@ -115,7 +116,8 @@ def _broker(made: Plan, found: Found) -> None:
         made.values["broker.url"] = f"mqtts://{HOST}:{found.mqtts}"
         made.assumed.append("the broker speaks TLS; its certificate must be for this address, or set broker.ca_file")
     elif not found.mqtt:
-        made.assumed.append("a broker on port 1883 of this machine, where none answers now (apt install mosquitto)")
+        start = "start one: mosquitto -d" if which("mosquitto") else "apt install mosquitto"
+        made.assumed.append(f"a broker on port 1883 of this machine, where none answers now ({start})")
 
 
 def _receivers(made: Plan, found: Found) -> list[SourceTable]:

@@ -116,6 +116,8 @@ class Live:
         # so that a page knows its pictures of another run from those of this one
         self._run = secrets.token_hex(4)
         self._before = (0.0, Totals())
+        # when the number of messages changed last, as far as pictures saw
+        self._heard_s = now()
         # who else looks at the evidence, if anybody does
         self._others: OnEvidence | None = None
         self._watching, self._ticked = asyncio.Event(), asyncio.Event()
@@ -276,11 +278,15 @@ class Live:
     def _figures(self) -> dict[str, float]:
         (before_s, before), now_s, now = self._before, self._now(), self.watched.totals()
         self._before = (now_s, now)
+        if now.messages != before.messages:
+            self._heard_s = now_s
         span_s = max(now_s - before_s, 1e-3)
         pipeline = self.watched.pipeline
-        lag_s = pipeline.t_max - pipeline.watermark
+        # where nothing comes time goes on without it
+        lag_s = max(0.0, pipeline.t_max - pipeline.watermark)
         return {
             "messages_per_s": round((now.messages - before.messages) / span_s, 1),
+            "quiet_s": round(now_s - self._heard_s, 1),
             "dropped": now.dropped,
             "queue": now.queue,
             "busy": round((now.busy_s - before.busy_s) / span_s, 3),

@@ -26,6 +26,10 @@ if TYPE_CHECKING:
     from watchkeeper.streams.mqtt.transport import Transport
 
 
+# What a way out that goes through the broker says while there is none. /readyz says that by itself, once for all.
+NO_BROKER = "not connected to the broker"
+
+
 class Sink(Protocol):
     """A way out. The counters only grow, except `waiting`; they may be read at any time and cost nothing."""
 

@@ -29,7 +29,7 @@ import msgspec
 from watchkeeper.config.outputs import HomeAssistant
 from watchkeeper.config.schema import Config
 from watchkeeper.daemon.logs import kv
-from watchkeeper.daemon.outputs.base import Context, Declaration
+from watchkeeper.daemon.outputs.base import NO_BROKER, Context, Declaration
 from watchkeeper.daemon.outputs.status import status_topic
 from watchkeeper.daemon.state.checked import replace_file, seal, unseal
 from watchkeeper.detectors.alarms.events import CLEARED, AlarmEvent
@@ -133,7 +133,7 @@ class HomeAssistantSink:
 
     def health(self) -> list[str]:
         """Is there a broker?"""
-        return [] if self._context.transport.connected else ["not connected to the broker"]
+        return [] if self._context.transport.connected else [NO_BROKER]
 
     def put(self, event: AlarmEvent) -> None:
         """Count one event; the summary follows within PERIOD_S."""

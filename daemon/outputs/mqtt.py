@@ -34,7 +34,7 @@ import msgspec
 from watchkeeper.config.schema import Config, Sinks
 from watchkeeper.daemon.intake.deadletter import DeadLetters
 from watchkeeper.daemon.logs import kv
-from watchkeeper.daemon.outputs.base import Context, Declaration
+from watchkeeper.daemon.outputs.base import NO_BROKER, Context, Declaration
 from watchkeeper.daemon.outputs.journal_past import Past
 from watchkeeper.daemon.outputs.outbox import Letter, Outbox
 from watchkeeper.daemon.outputs.readback.told import Notes, arrived, lost_ends, noted_ends, told_topic
@@ -109,7 +109,7 @@ class MqttSink:
         """Is there a broker, and does it take what we publish?"""
         transport = self._context.transport
         if not transport.connected:
-            return [f"not connected to the broker {transport.last_error}".rstrip()]
+            return [f"{NO_BROKER}: {transport.last_error}".rstrip(": ")]
         return [f"the broker refuses events of {len(self._owed)} alarms"] if self._owed else []
 
     def put(self, event: AlarmEvent) -> None:

@@ -30,6 +30,7 @@ from watchkeeper.daemon.live.view import Watched
 from watchkeeper.daemon.outputs.base import Context, Declaration, idle, settled
 from watchkeeper.detectors.alarms.events import CLEARED, RAISED, AlarmEvent
 from watchkeeper.detectors.base import SEVERITIES
+from watchkeeper.detectors.declaration import Field
 from watchkeeper.detectors.incidents.fold import counted
 from watchkeeper.detectors.sentence import said, telling
 
@@ -70,12 +71,17 @@ def line_of(event: AlarmEvent) -> Text:
         (_printable(said(event)), "bold" if event.state == RAISED else ""),
     )
     if event.state != CLEARED:
-        numbers = [
-            f"{field.words} {value:.4g} {field.unit}".rstrip() for field, value in telling(event)[:NUMBERS_SHOWN]
-        ]
+        numbers = [_number(field, value) for field, value in telling(event)[:NUMBERS_SHOWN]]
         text.append(f" [{', '.join([f'score {event.score:.3g} of {event.threshold:.3g}', *numbers])}]", "dim")
     text.append(f" {event.id}", "dim")
     return text
+
+
+def _number(field: Field, value: float) -> str:
+    """One number of the evidence; an event time as the time of day that it is."""
+    if field.name.endswith("_t"):
+        return f"{field.words.removesuffix(' t')} {clock(value)}"
+    return f"{field.words} {value:.4g} {field.unit}".rstrip()
 
 
 def folded(active: Iterable[AlarmEvent]) -> list[AlarmEvent]:

@@ -24,16 +24,17 @@ class ClockFacts(Facts, frozen=True, kw_only=True):
 def _say(subjects: Sequence[str], facts: ClockFacts, *, over: bool = False) -> str:
     who = f"gateway {listed(subjects)}" if facts.vehicles else listed(subjects)
     be = "were" if over else "are"
-    if UNSTEADY in facts.causes:
-        return f"{who}: clock {'jumped' if over else 'jumps'} about {WHEN}; samples {be} refused"
-    if LATE in facts.causes:
-        return f"{who}: samples {'came' if over else 'come'} too late or too early to be judged {WHEN}; {be} refused"
     offset_s = facts.offset_s or 0.0
     side = "ahead of" if offset_s > 0.0 else "behind"
+    off = f" ({span(abs(offset_s))} {side} the others)" if offset_s else ""
+    if UNSTEADY in facts.causes:
+        return f"{who}: clock {'jumped' if over else 'jumps'} about{off} {WHEN}; samples {be} refused"
+    if LATE in facts.causes:
+        came = "came" if over else "come"
+        return f"{who}: samples {came} too late or too early to be judged{off} {WHEN}; {be} refused"
     or_link = "" if offset_s > 0.0 else " (or its link is as slow)"
     also = f" for {counted(facts.vehicles, 'vehicle')}" if facts.vehicles else ""
-    taken = "was taken off" if over else "is taken off"
-    return f"{who}: clock {span(abs(offset_s))} {side} the others{or_link} {WHEN}; this {taken}{also}"
+    return f"{who}: clock {span(abs(offset_s))} {side} the others{or_link} {WHEN}; its times {be} corrected{also}"
 
 
 KIND = AlarmKind(

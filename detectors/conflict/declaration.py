@@ -12,6 +12,9 @@ from watchkeeper.detectors.declaration import AlarmKind, Declaration, Facts, Gau
 from watchkeeper.detectors.words import WHEN, known, listed
 from watchkeeper.streams.messages import Kind
 
+# With less time than this to the closest approach a pair comes no closer.
+PARTING_S = 0.5
+
 
 class Band(Struct, frozen=True):
     """What an aircraft does now, and the ranges that keep the minima, from and to; of tracks clockwise.
@@ -56,6 +59,11 @@ class PairFacts(Facts, frozen=True, kw_only=True):
 
 def _say(subjects: Sequence[str], facts: PairFacts) -> str:
     what = "separation lost" if facts.los else "on course to lose separation"
+    if facts.tcpa_s is not None and facts.tcpa_s < PARTING_S:
+        apart = known(facts.sep_nm, 1, "NM") + (
+            "" if facts.vsep_ft is None else f" and {known(facts.vsep_ft, 0, 'ft')}"
+        )
+        return f"{listed(subjects)}: {what} {WHEN}; {apart} apart now, and parting"
     # the vertical distance is the one at the closest point, not the present one
     vertically = "" if facts.vsep_ft is None else f" and {known(facts.vsep_ft, 0, 'ft')}"
     closest = f"{known(facts.dcpa_nm, 1, 'NM')}{vertically} at the closest in {known(facts.tcpa_s, 0, 's')}"

@@ -21,7 +21,7 @@ DETECTOR, DAEMON = "detector", "watchkeeper"
 # Parts of detectors' names that are abbreviations.
 ABBREVIATED = frozenset({"gps", "imu", "gnss", "adsb"})
 # As much of what was seen as a sentence has room for, in characters.
-SEEN = 90
+SEEN = 120
 # What is wrong with a part, as a cause.
 PART_FAILED, PART_TROUBLE = "failed", "trouble"
 
@@ -52,7 +52,7 @@ def _say(subjects: Sequence[str], facts: WatchFacts, *, over: bool = False) -> s
     if len(subjects) == 2 and subjects[0] == DETECTOR:
         return f"Detector {spoken(subjects[1])}: {'did' if over else 'does'} not watch reliably {when}: {seen}"
     if len(subjects) == 2 and subjects[0] == DAEMON:
-        return f"Watchkeeper's {subjects[1]}: {be} in trouble {when}: {seen}"
+        return f"Watchkeeper: its {subjects[1]} {be} in trouble {when}: {seen}"
     detail = f" ({seen})" if seen else ""
     why = listed([words(CODE_OF[cause]) for cause in facts.causes if cause in CODE_OF])
     who = listed([spoken(name) for name in facts.detectors])

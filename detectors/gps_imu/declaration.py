@@ -218,6 +218,9 @@ _SIZE: dict[str, tuple[str, str]] = {
     **dict.fromkeys(("vertical", "altitude_against_velocity"), ("altitude_off_m", "m")),
     "vertical_drift": ("climb_off_mps", "m/s"),
 }
+# Of these the figure says how much only where the position itself is off by a good part of it.
+_OWN_SIZE = frozenset({"jump", "position_against_velocity"})
+OWN_PART = 0.25
 
 
 def _say(subjects: Sequence[str], facts: Any, *, over: bool = False) -> str:
@@ -227,12 +230,14 @@ def _say(subjects: Sequence[str], facts: Any, *, over: bool = False) -> str:
     if facts.displaced_since_t is not None and not over:
         return _say_displaced(who, facts)
     if not named:
-        return f"{who}: GPS and IMU disagreed{', worst' * over} {WHEN}{'' if over else ', not yet believed again'}"
+        return f"{who}: GPS and IMU disagreed, worst {WHEN}" if over else ""
     cause = named[0]
     figure, unit = _SIZE.get(cause, (f"{cause}_sigma", "sigma"))
     value = getattr(facts, figure)
-    if value is None:
-        value, unit = getattr(facts, f"{cause}_sigma"), "sigma"
+    # a jump back to where the vehicle really is ends near zero: its size is not where it ended
+    sigma = getattr(facts, f"{cause}_sigma")
+    if value is None or (cause in _OWN_SIZE and (facts.position_sigma or 0.0) < OWN_PART * (sigma or 0.0)):
+        value, unit = sigma, "sigma"
     present, past = _MEANING[cause][1:]
     how_much = "" if value is None else size(value, unit)
     return f"{who}: {(past if over else present).format(how_much)} {WHEN}"

@@ -32,7 +32,7 @@ def _say(subjects: Sequence[str], facts: IntentFacts, *, over: bool = False) -> 
         have = "had" if over else "has"
         return f"{who}: {be} in conflict{other} and {have} got no command for {span(facts.in_conflict_s or 0.0)} {WHEN}"
     if "ghost" not in facts.causes:
-        return f"{who}: commands without a conflict, or a conflict without a command, {WHEN}"
+        return f"{who}: commands without a conflict, or a conflict without a command, {WHEN}" if over else ""
     turn = f"to turn by {facts.heading_delta_deg:.0f}°" if facts.heading_delta_deg else ""
     speed = f"to change speed by {known(facts.speed_delta_kt, 0, 'kt')}" if facts.speed_delta_kt else ""
     return f"{who}: {be} commanded {listed([part for part in (turn, speed) if part])} without a conflict {WHEN}"

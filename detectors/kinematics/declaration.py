@@ -53,11 +53,10 @@ def _sized(facts: TrackFacts) -> dict[str, str]:
 def _say(subjects: Sequence[str], facts: TrackFacts, *, over: bool = False) -> str:
     sized = _sized(facts)
     words = [_WORDS[cause][over].format(sized.get(cause, "")) for cause in facts.causes if cause in _WORDS]
-    if not words:
-        words = ["reported what does not fit together" if over else "reports what does not fit together"]
-    return (
-        f"{listed(subjects)}: {listed(words)}, worst {WHEN}" if over else f"{listed(subjects)}: {listed(words)} {WHEN}"
-    )
+    if not words and not over:
+        return ""
+    said = listed(words or ["reported what does not fit together"])
+    return f"{listed(subjects)}: {said}{', worst' * over} {WHEN}"
 
 
 SECONDS = 80

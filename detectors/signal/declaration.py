@@ -61,6 +61,8 @@ def _sized(name: str, value: float) -> str:
 
 def _say(subjects: Sequence[str], facts: SignalFacts, *, over: bool = False) -> str:
     # limits that are known tell more than what else is odd
+    if not facts.causes and not over:
+        return ""
     cause = facts.causes[0] if facts.causes else ""
     words = _WORDS.get(cause, ("is not what it used to be", "was not what it used to be"))[over]
     if cause == "drift" and facts.value is not None and facts.expected is not None:
@@ -78,10 +80,10 @@ def _say(subjects: Sequence[str], facts: SignalFacts, *, over: bool = False) -> 
     state = [f"in mode {facts.mode}"] if facts.mode else []
     if facts.armed is not None:
         state.append("armed" if facts.armed else "disarmed")
-    parts = [f"{listed(subjects)}: {facts.signal or 'a signal'} {words}{size}", *state]
+    parts = [f"{listed(subjects)}: {facts.signal or 'a signal'} {words}{size}{', worst' * over} {WHEN}", *state]
     if facts.also and not over:
         parts.append(f"also {listed(facts.also[:SAID])}")
-    return f"{', '.join(parts)}{', worst' * over} {WHEN}"
+    return ", ".join(parts)
 
 
 DECLARATION = Declaration(

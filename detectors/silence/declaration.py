@@ -24,9 +24,10 @@ class SilenceFacts(Facts, frozen=True, kw_only=True):
 def _say(subjects: Sequence[str], facts: SilenceFacts, *, over: bool = False) -> str:
     who, streams = listed(subjects), listed([cause.upper() for cause in facts.causes])
     if over:
-        return f"{who}: sent no {streams or 'data'}"
+        how_long = f" for {span(facts.silence_s)}" if facts.silence_s else ""
+        return f"{who}: sent no {streams or 'data'}{how_long}"
     if not facts.causes:
-        return f"{who}: was silent and sends again, alarm {WHEN}"
+        return ""
     if facts.never_heard:
         return f"{who}: declared, but its {streams} has never been heard, alarm {WHEN}"
     return f"{who}: has sent no {streams} for {span(facts.silence_s or 0.0)}, alarm {WHEN}"

@@ -61,9 +61,14 @@ UNITS = (
     "NM", "ft", "s", "min", "h", "days", "kt", "ft/min", "m", "m/s", "km", "sigma", "%", "g", "deg/s", "m/s2", "Hz",
     "aircraft", "alarm", "alarms", "vehicle", "vehicles", "samples", "streams", "fixes",
 )  # fmt: skip
-TIME = re.compile(r"(since|ended) (\d\d\d\d-\d\d-\d\d )?(\d\d:\d\d:\d\d|[\d,.]+ s)")
+TIME = re.compile(r"(since|ended) (\d\d\d\d-\d\d-\d\d )?(\d\d:\d\d:\d\dZ|[\d,.]+ s)")
 CALLSIGN = re.compile(r"\b[A-Z]{3}\d{1,4}[A-Z]*\b")
 LONGEST = 175
+
+
+def now(event: AlarmEvent) -> bool:
+    """Whether the sentence tells of this moment, and not of the worst one."""
+    return not event.ended and "; over for the moment, alarm since " not in event.say
 
 
 def without_names(event: AlarmEvent) -> str:
@@ -72,7 +77,7 @@ def without_names(event: AlarmEvent) -> str:
     named = {*event.subjects, *re.findall(r"[\w~-]+", (event.diagnosis or {}).get("location", "").replace("/", " "))}
     # signals have names of their own, and their numbers are in the unit of whoever sends them
     told = (
-        (event.worst.evidence if event.ended and event.worst is not None else event.evidence)
+        (event.worst.evidence if event.worst is not None and not now(event) else event.evidence)
         if event.kind == "signal"
         else {}
     )
@@ -187,7 +192,7 @@ def test_an_end_of_an_earlier_version_is_read_in_the_present_words() -> None:
     earlier["evidence"] = {**last.evidence, "cleared_by": "lost"}
     lost = AlarmEvent.of(msgspec.json.encode(earlier))
     assert lost == msgspec.structs.replace(last, ended="out_of_sight")
-    assert say(lost).endswith(": no more evidence came, but the cause may go on.")
+    assert say(lost).endswith(": no more evidence came, but it may go on.")
     assert say(msgspec.structs.replace(last, ended="in_a_later_way")).endswith(": in a later way.")
 
 

@@ -34,7 +34,7 @@ def test_a_full_disk_is_one_alarm_until_there_is_room_again() -> None:
     events = daemon.play(SETTLE_S + 2)
     assert [(e.state, e.severity, e.subjects) for e in events] == [("raised", "warning", ("watchkeeper", "journal"))]
     assert about_daemon(events[0])
-    assert say(events[0]).startswith("Watchkeeper's journal: is in trouble since ")
+    assert say(events[0]).startswith("Watchkeeper: its journal is in trouble since ")
     assert say(events[0]).endswith(": journal no space left on device.")
     daemon.reasons = []
     assert daemon.play(CALM_S - 1) == []

@@ -49,6 +49,8 @@ interface Figures {
   dropped: number;
   turn_ms: number;
   lag_s: number | null;
+  /** Since the last message. */
+  quiet_s: number;
 }
 
 interface Picture {

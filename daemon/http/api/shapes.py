@@ -191,7 +191,8 @@ class VehicleQuery(Query, frozen=True):
     cursor: Cursor | None = None
 
 
-class VehicleRow(Struct, frozen=True, kw_only=True):
+# thousands in one answer: the collector need not look at each
+class VehicleRow(Struct, frozen=True, kw_only=True, gc=False):
     """One vehicle: where it is, how fast, its highest score over a threshold, and who watches it."""
 
     id: str

@@ -46,16 +46,21 @@ function graticule(pen, view) {
     pen.moveTo(x, 0);
     pen.lineTo(x, view.height);
     const wrapped = lon - 360 * Math.round(lon / 360);
-    pen.fillText(`${Math.abs(wrapped).toFixed(digits)}°${wrapped < 0 ? 'W' : 'E'}`, x + 4, 12);
+    pen.fillText(`${Math.abs(wrapped).toFixed(digits)}°${side(wrapped, 'W', 'E')}`, x + 4, 12);
   }
   for (let lat = Math.ceil(south / step) * step; lat <= north; lat += step) {
     const y = Math.round(view.py(northOf(lat))) + 0.5;
     pen.moveTo(0, y);
     pen.lineTo(view.width, y);
-    if (y > 64) pen.fillText(`${Math.abs(lat).toFixed(digits)}°${lat < 0 ? 'S' : 'N'}`, 6, y - 4);
+    if (y > 64) pen.fillText(`${Math.abs(lat).toFixed(digits)}°${side(lat, 'S', 'N')}`, 6, y - 4);
   }
   pen.stroke();
 }
+
+/** The letter of a half of the globe; the equator and the meridian of Greenwich have none.
+ * @type {(deg: number, below: string, above: string) => string}
+ */
+const side = (deg, below, above) => (Math.abs(deg) < 1e-9 ? '' : deg < 0 ? below : above);
 
 /** @type {(pen: Pen, view: View) => void} */
 function squares(pen, view) {

@@ -56,6 +56,11 @@ export function short(x) {
   return a === 0 ? '0' : x.toFixed(2);
 }
 
+/** A count: no digits behind the point.
+ * @type {(n: number) => string}
+ */
+export const tally = (n) => (known(n) && Math.abs(n) < 1e4 ? n.toFixed(0) : short(n));
+
 /**
  * Altitude in flight levels or feet, or in metres.
  * @type {(m: number, aircraft: boolean) => string}

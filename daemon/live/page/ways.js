@@ -51,7 +51,11 @@ function told({ free }, write, all) {
   if (!free) return 'not known';
   if (!free.length) return 'none';
   if (all && free[0][1] - free[0][0] === 360) return all;
-  return free.map(([from, to]) => (from === to ? write(from) : `${write(from)} to ${write(to)}`)).join(', ');
+  // the unit once, behind the last
+  const [unit] = / \S+$/.exec(write(free[free.length - 1][1])) ?? [''];
+  /** @type {(value: number) => string} */
+  const bare = (value) => (unit && write(value).endsWith(unit) ? write(value).slice(0, -unit.length) : write(value));
+  return free.map(([from, to]) => (from === to ? bare(from) : `${bare(from)} to ${bare(to)}`)).join(', ') + unit;
 }
 
 /** @type {(tag: string, attributes: Record<string, string | number>, ...children: Node[]) => SVGElement} */
