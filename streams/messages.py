@@ -102,6 +102,7 @@ FIELDS: dict[Kind, tuple[Field, ...]] = {
             "what it is (DO-260B, eight to a set): 1 to 6 aeroplane, 7 rotorcraft, 9 glider, 10 balloon, "
             "11 parachutist, 12 ultralight, 14 drone, 17 and 18 vehicle; 40 ship (ours)",
         ),
+        Field("operator_m", "m", 0.0, 2.1e7, "how far away the operator of a drone says to be (Remote ID)"),
     ),
     Kind.GPS: (
         Field("gps_x", *_LOCAL, "local position, first axis (east in `enu`, north in `ned`)"),

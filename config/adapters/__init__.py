@@ -25,6 +25,7 @@ from watchkeeper.config.adapters.nmea import Nmea
 from watchkeeper.config.adapters.ogn import Ogn
 from watchkeeper.config.adapters.opensky import OpenSky
 from watchkeeper.config.adapters.readsb import Readsb
+from watchkeeper.config.adapters.remoteid import RemoteId
 from watchkeeper.config.adapters.sbs import Sbs
 from watchkeeper.config.adapters.ubx import Ubx
 from watchkeeper.config.installed import installed
@@ -42,6 +43,7 @@ BUILT_IN: tuple[type[Source], ...] = (
     Asterix,
     Ogn,
     Ais,
+    RemoteId,
     Nmea,
     Gpsd,
     Ubx,

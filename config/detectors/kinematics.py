@@ -23,6 +23,26 @@ class Kinematics(Section, frozen=True):
     climb_fpm: Annotated[
         float, about("ft/min", "implied vertical rate that no aircraft flies", ge=1000, le=200_000, live=True)
     ] = 30_000.0
+    drone_speed_kt: Annotated[
+        float, about("kt", "speed that no drone flies, and none reports", ge=10, le=20_000, live=True)
+    ] = 250.0
+    glider_speed_kt: Annotated[
+        float, about("kt", "speed that no glider flies, and none reports", ge=10, le=20_000, live=True)
+    ] = 250.0
+    ship_speed_kt: Annotated[
+        float, about("kt", "speed that no ship makes, and none reports", ge=5, le=20_000, live=True)
+    ] = 80.0
+    slow_error_kt: Annotated[
+        float,
+        about("kt", "as `speed_error_kt`, of drones, gliders and ships, which are slower", ge=5, le=5000, live=True),
+    ] = 40.0
+    slow_noise_m: Annotated[
+        float, about("m", "as `position_noise_m`, of drones, gliders and ships", ge=1, le=10_000, live=True)
+    ] = 100.0
+    operator_m: Annotated[
+        float,
+        about("m", "farther than this no drone is from its operator: beyond usual links", ge=100, le=2e7, live=True),
+    ] = 20_000.0
     position_noise_m: Annotated[
         float,
         about(

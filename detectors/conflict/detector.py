@@ -40,7 +40,7 @@ from watchkeeper.detectors.conflict.declaration import DECLARATION
 from watchkeeper.detectors.conflict.followed import Followed
 from watchkeeper.detectors.conflict.ghosts import Ghosts
 from watchkeeper.detectors.conflict.hindsight import Hindsight, rank
-from watchkeeper.detectors.conflict.minima import AIRCRAFT, GLIDER, SHIP, Minima, between_kinds, kind_of
+from watchkeeper.detectors.conflict.minima import Minima, between_kinds
 from watchkeeper.detectors.conflict.probability import Motion, Outlook, futures, judge
 from watchkeeper.detectors.conflict.search import Pair, Scan, add_pairs, look_further
 from watchkeeper.detectors.conflict.tracks import Track, Tracks
@@ -49,6 +49,7 @@ from watchkeeper.detectors.conflict.zones import Zones, minima_at
 from watchkeeper.detectors.declaration import Declaration
 from watchkeeper.detectors.fleet.fleet import Fleet
 from watchkeeper.detectors.kernels.approach import ON_LIMIT_M, State, state_of
+from watchkeeper.detectors.kernels.kinds import AIRCRAFT, GLIDER, SHIP, kind_of
 from watchkeeper.detectors.kernels.records import blank, layout, room
 from watchkeeper.streams.batch import F8, I4, I8, U1, Bool
 from watchkeeper.streams.geo import KT_MS, NM_M

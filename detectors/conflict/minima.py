@@ -16,12 +16,10 @@ from numpy.typing import NDArray
 from watchkeeper.config.detectors.conflict import Conflict
 from watchkeeper.config.detectors.kinds import KIND_PRESETS, WHATS, KindMinima
 from watchkeeper.detectors.kernels.approach import State
+from watchkeeper.detectors.kernels.kinds import AIRCRAFT, KINDS, SHIP
 from watchkeeper.detectors.kernels.records import blank
 from watchkeeper.streams.geo import NM_M
 from watchkeeper.streams.kernels import njit
-
-AIRCRAFT, ROTORCRAFT, GLIDER, BALLOON, DRONE, SHIP = range(len(WHATS))
-KINDS = len(WHATS)
 
 
 class Between:
@@ -49,20 +47,6 @@ class Minima(NamedTuple):
     margin_ft: float = 0.0
     between: NDArray[Any] = NONE
     """By zone (0: in none, or in two), kind and kind."""
-
-
-@njit(cache=True, inline="always")
-def kind_of(category: float) -> int:
-    """The kind of an emitter category (streams/messages.py)."""
-    if category == 7.0:
-        return ROTORCRAFT
-    if category in (9.0, 12.0):
-        return GLIDER
-    if category in (10.0, 11.0):
-        return BALLOON
-    if category == 14.0:
-        return DRONE
-    return SHIP if category == 40.0 else AIRCRAFT
 
 
 @njit(cache=True, inline="always")

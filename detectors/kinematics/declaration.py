@@ -18,6 +18,8 @@ CAUSES: dict[str, str] = {
     "climb": "its altitude changed faster than `climb_fpm`; it counts only together with one of the others",
     "speed": "its displacement disagrees with its reported ground speed",
     "duplicate_id": "it jumps away and comes back: two vehicles share one id",
+    "too_fast": "it reports a speed that no drone, glider or ship reaches, whichever it says that it is",
+    "operator": "its operator is farther away than `operator_m` (Remote ID)",
 }
 # Of each cause what the vehicle does, and did; {} is the size, where one is known.
 _WORDS = {
@@ -25,6 +27,8 @@ _WORDS = {
     "climb": ("changes altitude faster than anything flies{}", "changed altitude faster than anything flies{}"),
     "speed": ("moves at another speed than it reports{}", "moved at another speed than it reported{}"),
     "duplicate_id": ("seems to be two vehicles with one id{}", "seemed to be two vehicles with one id{}"),
+    "too_fast": ("reports a speed that none of its kind reaches{}", "reported a speed that none of its kind reaches{}"),
+    "operator": ("has its operator too far away{}", "had its operator too far away{}"),
 }
 
 
@@ -36,6 +40,7 @@ class TrackFacts(Facts, frozen=True, kw_only=True):
     )
     implied_climb_fpm: Annotated[float | None, fact("ft/min", "vertical rate needed likewise")] = None
     speed_error_kt: Annotated[float | None, fact("kt", "displacement speed against reported speed")] = None
+    operator_m: Annotated[float | None, fact("m", "how far away the operator says to be, if that is too far")] = None
 
 
 def _sized(facts: TrackFacts) -> dict[str, str]:
@@ -47,6 +52,8 @@ def _sized(facts: TrackFacts) -> dict[str, str]:
         found["climb"] = f" ({size(abs(facts.implied_climb_fpm), 'ft/min')})"
     if facts.speed_error_kt is not None:
         found["speed"] = f" ({size(abs(facts.speed_error_kt), 'kt')} off)"
+    if facts.operator_m is not None:
+        found["operator"] = f" ({size(facts.operator_m / 1000.0, 'km')})"
     return found
 
 

@@ -4,6 +4,9 @@ Every ADS-B report is compared with the track so far, in SI units, per vehicle:
 - jump: to get here from the last trusted position it would have had to fly faster than `jump_speed_kt`;
 - speed: displacement disagrees with the reported ground speed by more than `speed_error_kt`, over half a minute;
 - duplicate_id: it jumps away and comes back, again and again: two vehicles share one id;
+- too_fast: a drone, glider or ship reports a speed that none of its kind reaches (for `jump` and `speed` too each kind
+  has limits of its own);
+- operator: a drone's operator says to be farther away than `operator_m`, which no usual link reaches;
 - climb: altitude changed faster than `climb_fpm`. It is named, and it counts when the position contradicts itself too.
 Each gives a ratio to its limit; the score is the largest, the threshold 1. A report that jumped is not trusted, so
 a teleport stays anomalous while a single spike is one epoch; after REACQUIRE reports that agree with each other
@@ -39,12 +42,12 @@ from watchkeeper.detectors.fleet.fleet import Fleet, Samples
 from watchkeeper.detectors.kernels.records import blank, room, take_over
 from watchkeeper.detectors.kinematics.declaration import DECLARATION
 from watchkeeper.detectors.kinematics.kernel import follow
-from watchkeeper.detectors.kinematics.state import CLIMB, Finding, Limits, Track
+from watchkeeper.detectors.kinematics.state import CLIMB, OPERATOR, ByKind, Finding, Limits, Track
 from watchkeeper.streams.batch import F8, I4, U1
 from watchkeeper.streams.geo import FT_M, KT_MS
 from watchkeeper.streams.messages import Kind
 
-CAUSES = ("jump", "climb", "speed", "duplicate_id")
+CAUSES = ("jump", "climb", "speed", "duplicate_id", "too_fast", "operator")
 
 
 class Kinematics:
@@ -61,12 +64,17 @@ class Kinematics:
     def retune(self, config: Config) -> None:
         """Take new thresholds."""
         cfg = config.detectors.kinematics
-        self._limits = Limits(
+        aircraft = Limits(
             jump_ms=cfg.jump_speed_kt * KT_MS,
             climb_ms=cfg.climb_fpm * FT_M / 60.0,
             error_ms=cfg.speed_error_kt * KT_MS,
             noise_m=cfg.position_noise_m,
         )
+        drone, glider, ship = (
+            aircraft._replace(jump_ms=speed_kt * KT_MS, error_ms=cfg.slow_error_kt * KT_MS, noise_m=cfg.slow_noise_m)
+            for speed_kt in (cfg.drone_speed_kt, cfg.glider_speed_kt, cfg.ship_speed_kt)
+        )
+        self._limits = ByKind(aircraft, drone, glider, ship, cfg.operator_m)
 
     def step(self, window: Window) -> list[Evidence]:
         """Score each report against the track before it, then extend the track."""
@@ -98,6 +106,7 @@ class Kinematics:
             },
             causes=CAUSES,
             cause_bits=bits,
+            details=_operators(bits, found["operator_m"]),
         )
 
     def quiet_until(self, t: float) -> float:  # noqa: ARG002
@@ -121,6 +130,14 @@ class Kinematics:
         """Take over a snapshot."""
         take_over(self._tracks, state["tracks"])
         self._anomalous, self._spikes = state["anomalous"], state["spikes"]
+
+
+def _operators(bits: Any, operator_m: F8) -> tuple[dict[str, Any], ...]:
+    """How far away the operators are that are too far away; nothing when none is."""
+    if not (bits & OPERATOR).any():
+        return ()
+    rows = zip((bits & OPERATOR > 0).tolist(), operator_m.tolist(), strict=True)
+    return tuple({"operator_m": round(away_m, 1)} if far else {} for far, away_m in rows)
 
 
 def _severity(score: F8) -> U1:

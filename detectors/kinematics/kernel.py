@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from watchkeeper.detectors.kernels.kinds import DRONE, GLIDER, SHIP, kind_of
 from watchkeeper.detectors.kernels.records import blank
 from watchkeeper.detectors.kernels.reports import REACQUIRE
 from watchkeeper.detectors.kinematics.state import (
@@ -21,10 +22,13 @@ from watchkeeper.detectors.kinematics.state import (
     FLIPS_MAX,
     HELD_S,
     JUMP,
+    OPERATOR,
     POSITION,
     SPEED,
     SPEED_MIN,
     SPEED_S,
+    TOO_FAST,
+    ByKind,
     Finding,
     Fix,
     Limits,
@@ -39,7 +43,7 @@ _UNKNOWN, _NOTHING = blank(Track, 1), blank(Finding, 1)
 
 
 @njit(cache=True)
-def follow(slot: I4, t: F8, data: F8, limits: Limits, tracks: NDArray[Any], found: NDArray[Any]) -> None:
+def follow(slot: I4, t: F8, data: F8, by_kind: ByKind, tracks: NDArray[Any], found: NDArray[Any]) -> None:
     """Fill the findings of reports that are sorted by (slot, t), and extend the tracks."""
     for i in range(slot.size):
         if not t[i] - tracks[slot[i]].heard_t <= BREAK_S:
@@ -47,6 +51,9 @@ def follow(slot: I4, t: F8, data: F8, limits: Limits, tracks: NDArray[Any], foun
         found[i] = _NOTHING[0]
         track, finding = tracks[slot[i]], found[i]
         track.heard_t = t[i]
+        if not np.isnan(data[ADSB.category, i]):
+            track.kind = kind_of(data[ADSB.category, i])
+        limits = _limits(track.kind, by_kind)
         gs_kt, trk_deg = data[ADSB.gs_kt, i], data[ADSB.trk_deg, i]
         if gs_kt != track.seen_gs_kt or trk_deg != track.seen_trk_deg:
             track.seen_gs_kt, track.seen_trk_deg, track.seen_velocity_t = gs_kt, trk_deg, t[i]
@@ -63,7 +70,23 @@ def follow(slot: I4, t: F8, data: F8, limits: Limits, tracks: NDArray[Any], foun
         if not np.isnan(alt_m) and alt_m != track.seen_alt_m:
             track.seen_alt_m = alt_m
             _altitude(track, t[i], alt_m, limits.climb_ms, finding)
+        if track.kind in (DRONE, GLIDER, SHIP) and gs_kt * KT_MS > limits.jump_ms:
+            finding.bits |= TOO_FAST
+            finding.score = max(finding.score, gs_kt * KT_MS / limits.jump_ms)
+        finding.operator_m = data[ADSB.operator_m, i]
+        if finding.operator_m > by_kind.operator_m:
+            finding.bits |= OPERATOR
+            finding.score = max(finding.score, finding.operator_m / by_kind.operator_m)
         finding.epoch = track.seen_t
+
+
+@njit(cache=True, inline="always")
+def _limits(kind: int, by_kind: ByKind) -> Limits:
+    if kind == DRONE:
+        return by_kind.drone
+    if kind == GLIDER:
+        return by_kind.glider
+    return by_kind.ship if kind == SHIP else by_kind.aircraft
 
 
 @njit(cache=True)

@@ -9,7 +9,7 @@ import math
 from typing import NamedTuple
 
 # Bits of a finding: which cause (detector.CAUSES, in this order).
-JUMP, CLIMB, SPEED, DUPLICATE = 1, 2, 4, 8
+JUMP, CLIMB, SPEED, DUPLICATE, TOO_FAST, OPERATOR = 1, 2, 4, 8, 16, 32
 POSITION = JUMP | SPEED | DUPLICATE
 
 # Displacement is compared with reported speed over at least this long, so that position noise does not matter,
@@ -38,9 +38,21 @@ class Limits(NamedTuple):
     noise_m: float
 
 
+class ByKind(NamedTuple):
+    """The limits of aircraft and of slower kinds, and how far away an operator is believed."""
+
+    aircraft: Limits
+    drone: Limits
+    glider: Limits
+    ship: Limits
+    operator_m: float
+
+
 class Track:
     """One aircraft (detectors/kernels/records.py)."""
 
+    kind: int = 0
+    """What it said that it is (detectors/kernels/kinds.py)."""
     heard_t: float = math.nan
     """When it was last heard at all."""
     # the last trusted position, and the highest reported speed since then
@@ -94,6 +106,7 @@ class Finding:
     """Speed, climb and error in speed that it implies."""
     climb_ms: float = math.nan
     error_ms: float = math.nan
+    operator_m: float = math.nan
 
 
 class Fix(NamedTuple):

@@ -60,6 +60,7 @@ BUILT_IN: tuple[str, ...] = (
     f"{_HERE}.receivers.asterix:ASTERIX",
     f"{_HERE}.receivers.ogn:OGN",
     f"{_HERE}.receivers.ais:AIS",
+    f"{_HERE}.receivers.remoteid:REMOTEID",
     f"{_HERE}.navigation.nmea:NMEA",
     f"{_HERE}.navigation.gpsd:GPSD",
     f"{_HERE}.navigation.ubx:UBX",

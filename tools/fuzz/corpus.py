@@ -178,7 +178,7 @@ LOGS: dict[str, Callable[[], Files]] = {
     "avr sealed": lambda: replace(_sample("avr", "x.avr"), seal=seals.sealed_avr),
     **{
         name: functools.partial(_sample, name, f"x.{name}")
-        for name in ("asterix", "gdl90", "ogn", "ais", "nmea", "gpsd", "ubx")
+        for name in ("asterix", "gdl90", "ogn", "ais", "remoteid", "nmea", "gpsd", "ubx")
     },
     "readsb": _readsb,
     "readsb packed": lambda: _packed_document(_readsb()),

@@ -110,8 +110,8 @@ class Reports:
         return batch
 
 
-# The category of a ship, which no transponder of aircraft has.
-SHIP = 40.0
+# Categories that adapters know beforehand; that of a ship no transponder of aircraft has.
+DRONE, SHIP = 14.0, 40.0
 
 
 def category_of(word: Any) -> float | None:

@@ -89,6 +89,8 @@ class Mavlink:
                 self._take_adsb(message, now)
             elif kind == "OPEN_DRONE_ID_BASIC_ID":
                 self._remote_id.name(message)
+            elif kind == "OPEN_DRONE_ID_SYSTEM":
+                self._remote_id.system(message)
             elif kind == "OPEN_DRONE_ID_LOCATION":
                 found = self._remote_id.location(message, now)
                 if isinstance(found, str):
