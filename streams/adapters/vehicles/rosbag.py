@@ -6,6 +6,7 @@
     TwistWithCovarianceStamped                joined to fixes of the same stamp (within SAME_S)
     sensor_msgs/Imu                           IMU: angular_velocity, linear_acceleration; the orientation is an
                                               estimate and not read
+    battery, temperatures, plain numbers …    signals, see rosbag_signals.py
 
 Frames: ROS counts body axes forward, left, up and the world east, north, up (REP 103). They are turned into forward,
 right, down and north, east, down, which are our defaults.
@@ -30,6 +31,7 @@ import numpy as np
 from watchkeeper.streams.adapters.base import AdapterDeclaration
 from watchkeeper.streams.adapters.table import Table, TableLog
 from watchkeeper.streams.adapters.vehicles.rosbag_limits import bounded
+from watchkeeper.streams.adapters.vehicles.rosbag_signals import TAKE, Signals
 from watchkeeper.streams.batch import F8
 from watchkeeper.streams.foreign.library import library
 from watchkeeper.streams.logs.base import Format, LogError
@@ -62,11 +64,11 @@ def open_rosbag(path: Path) -> TableLog:
     ):
         plan, problems = _plan(reader.connections, path)
         if not plan:
-            raise LogError(path, "no topic of type NavSatFix or Imu")
-        rows, bad = _read(reader, plan)
+            raise LogError(path, "no topic of type NavSatFix or Imu, and none with numbers")
+        rows, signals, bad = _read(reader, plan)
     if bad:
         problems.append(f"{bad:,} messages not used (malformed)")
-    names = list(dict.fromkeys(name for name, _ in rows))
+    names = list(dict.fromkeys([*(name for name, _ in rows), *signals.vehicles]))
     tables: dict[Kind, Table] = {}
     imu = {name: found for (name, what), found in rows.items() if what == IMU}
     gps = {name: found for (name, what), found in rows.items() if what == FIX}
@@ -75,6 +77,8 @@ def open_rosbag(path: Path) -> TableLog:
     if gps:
         joined = {name: _with_velocity(found, rows.get((name, TWISTS[0]), [])) for name, found in gps.items()}
         tables[Kind.GPS] = _table(names, joined, (*_FIX_FIELDS, *_VELOCITY))
+    if signals.vehicles:
+        tables[Kind.SIGNAL] = signals.table(names)
     return TableLog(path, "ros", names, tables, problems=problems, bad_rows=bad)
 
 
@@ -104,6 +108,14 @@ def _plan(connections: Iterable[Any], path: Path) -> tuple[dict[str, tuple[str, 
         for fix, (name, kind) in list(plan.items()):
             if what in TWISTS and kind == FIX and _velocity_of(topic, fix):
                 plan[topic] = (name, TWISTS[0])
+    for topic, what in counts:
+        if what in TAKE:
+            level = topic.split("/")[1] if topic.count("/") > 1 else ""
+            name = level if level in vehicles else "" if vehicles else path.stem
+            if name:
+                plan[topic] = (name[:ID_MAX], what)
+            else:
+                left.append(topic)
     return plan, [f"also there, and not read: {', '.join(sorted(left))}"] if left else []
 
 
@@ -114,22 +126,34 @@ def _velocity_of(topic: str, fix: str) -> bool:
     return beside and name.endswith(("vel", "velocity")) and "cmd" not in name
 
 
-def _read(reader: Any, plan: dict[str, tuple[str, str]]) -> tuple[dict[tuple[str, str], list[Row]], int]:
+def _read(reader: Any, plan: dict[str, tuple[str, str]]) -> tuple[dict[tuple[str, str], list[Row]], Signals, int]:
     rows: dict[tuple[str, str], list[Row]] = {}
-    bad = 0
-    wanted = [c for c in reader.connections if c.topic in plan and c.msgtype in (FIX, IMU, *TWISTS)]
+    signals, bad = Signals(), 0
+    wanted = [c for c in reader.connections if c.topic in plan and c.msgtype in (FIX, IMU, *TWISTS, *TAKE)]
     take: dict[str, Callable[[Any], Row]] = {FIX: _fix, IMU: _imu, TWISTS[0]: _twist}
     for connection, recorded_ns, raw in reader.messages(connections=wanted):
         name, what = plan[connection.topic]
         try:
             message = reader.deserialize(raw, connection.msgtype)
-            stamp = message.header.stamp
-            t = stamp.sec + stamp.nanosec * 1e-9 if stamp.sec or stamp.nanosec else recorded_ns * 1e-9
-            row = (t, *take[what](message))
-            rows.setdefault((name, what), []).append(row)
+            header = getattr(message, "header", None)
+            stamp = None if header is None else header.stamp
+            t = recorded_ns * 1e-9 if stamp is None or not (stamp.sec or stamp.nanosec) else _seconds(stamp)
+            if what in TAKE:
+                signals.take(name, _short(connection.topic, name), what, t, message)
+            else:
+                rows.setdefault((name, what), []).append((t, *take[what](message)))
         except Exception:  # whatever a damaged message leads to: it is one message
             bad += 1
-    return rows, bad
+    return rows, signals, bad
+
+
+def _seconds(stamp: Any) -> float:
+    return float(stamp.sec + stamp.nanosec * 1e-9)
+
+
+def _short(topic: str, vehicle: str) -> str:
+    """A topic as the name of a signal: without its vehicle, points for slashes."""
+    return topic.strip("/").removeprefix(f"{vehicle}/").replace("/", ".")
 
 
 def _fix(message: Any) -> Row:

@@ -20,7 +20,8 @@ from watchkeeper.daemon.cli import main
 from watchkeeper.streams.batch import Batch
 from watchkeeper.streams.logs.chunks import join
 from watchkeeper.streams.logs.source import LogError, open_log
-from watchkeeper.streams.messages import COLUMN, Kind
+from watchkeeper.streams.messages import COLUMN, SIGNAL, Kind
+from watchkeeper.streams.signals import names_in
 
 T0 = 1_700_000_000
 FORMS = ("ros1", "sqlite3", "mcap")
@@ -77,6 +78,29 @@ class Make:
     def velocity(self, t: float) -> Any:
         twist = self._of("geometry_msgs/msg/Twist", linear=self._vector(3.0, 4.0, 0.5), angular=self._vector(0, 0, 0))
         return self._of("geometry_msgs/msg/TwistStamped", header=self._header(t), twist=twist)
+
+    def battery(self, t: float, volt: float) -> Any:
+        nothing = math.nan
+        return self._of(
+            "sensor_msgs/msg/BatteryState", header=self._header(t), voltage=volt, current=-12.5, charge=nothing,
+            capacity=nothing, design_capacity=nothing, percentage=0.8, power_supply_status=2, power_supply_health=1,
+            power_supply_technology=3, present=True, cell_voltage=np.array([volt / 2, volt / 2], np.float32),
+            location="", serial_number="", temperature=31.0, cell_temperature=np.array([], np.float32),
+        )  # fmt: skip
+
+    def temperature(self, t: float, celsius: float) -> Any:
+        return self._of("sensor_msgs/msg/Temperature", header=self._header(t), temperature=celsius, variance=0.0)
+
+    def number(self, value: float) -> Any:
+        return self._of("std_msgs/msg/Float64", data=value)
+
+    def diagnostics(self, t: float) -> Any:
+        pair = self._types["diagnostic_msgs/msg/KeyValue"]
+        status = self._types["diagnostic_msgs/msg/DiagnosticStatus"](
+            level=0, name="esc 1", message="ok", hardware_id="",
+            values=[pair(key="rpm", value="5200"), pair(key="temp", value="41.5 C"), pair(key="state", value="on")],
+        )  # fmt: skip
+        return self._of("diagnostic_msgs/msg/DiagnosticArray", header=self._header(t), status=[status])
 
 
 def write(folder: Path, form: str, messages: Written) -> Path:
@@ -223,3 +247,34 @@ def test_a_damaged_bag_is_read_as_far_as_it_goes_or_refused_by_name(
         assert f"damaged{suffix}: " in str(error)  # noqa: PT017  either outcome is right
     else:
         assert sum(len(batch) for batch in log.batches()) <= 28
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_numbers_are_signals(tmp_path: Path, form: str) -> None:
+    make, messages = Make(form), flight(form, ("/uav1",), 1.0)
+    for k in range(10):
+        t = T0 + k / 10
+        messages += [
+            ("/uav1/battery", "sensor_msgs/msg/BatteryState", t + 0.04, make.battery(t, 8.0)),
+            ("/uav1/motor/temp", "sensor_msgs/msg/Temperature", t + 0.04, make.temperature(t, 40.0 + k)),
+            ("/uav1/pump/bar", "std_msgs/msg/Float64", t + 0.04, make.number(math.nan if k == 5 else 2.0)),
+            ("/uav1/diagnostics", "diagnostic_msgs/msg/DiagnosticArray", t + 0.04, make.diagnostics(t)),
+            ("/ground/level", "std_msgs/msg/Float64", t + 0.04, make.number(1.0)),
+        ]
+    log = open_log(write(tmp_path, form, sorted(messages, key=lambda m: m[2])))
+    batch = join(list(log.batches(1 << 20)))
+    cols = batch.kinds[Kind.SIGNAL]
+    assert {batch.ids[i] for i in cols.vid.tolist()} == {"uav1"}
+    found: dict[str, list[tuple[float, float]]] = {}
+    for i, name in enumerate(names_in(cols.data[SIGNAL.name_0 :])):
+        found.setdefault(name, []).append((float(cols.t[i]), float(cols.data[SIGNAL.value, i])))
+    assert set(found) == {
+        "battery.temperature_c", "battery.voltage_v", "battery.current_a", "battery.remaining", "battery.cell_v[0]",
+        "battery.cell_v[1]", "motor.temp.temperature_c", "pump.bar", "esc_1.rpm", "esc_1.temp",
+    }  # fmt: skip
+    assert found["motor.temp.temperature_c"] == [(pytest.approx(T0 + k / 10), 40.0 + k) for k in range(10)]
+    # without a stamp the time of recording
+    assert found["pump.bar"][0] == (pytest.approx(T0 + 0.04), 2.0)
+    assert len(found["pump.bar"]) == 9
+    assert found["esc_1.temp"][0][1] == 41.5
+    assert "/ground/level" in str(log.info().problems)
