@@ -17,6 +17,7 @@ from urllib.error import URLError
 from urllib.request import urlopen
 
 import pytest
+from click.testing import CliRunner
 from waiting import PATIENCE_S
 
 from where import ROOT, copy_checkout
@@ -112,6 +113,20 @@ def said() -> Callable[..., tuple[int, str]]:
         return done.returncode, done.stdout
 
     return call
+
+
+@pytest.fixture(scope="session")
+def form_of() -> Callable[..., tuple[int, str]]:
+    """`form_of(schema, path, …)`: exit code and words of check-jsonschema, here: it takes seconds to load."""
+    checker = pytest.importorskip("check_jsonschema", reason="not installed: pip install -e '.[dev]'")
+
+    def check(schema: str, *paths: Path) -> tuple[int, str]:
+        done = CliRunner().invoke(checker.main, ["--builtin-schema", schema, *map(str, paths)])
+        if "Invalid value for '--builtin-schema'" in done.output:
+            pytest.skip(f"this version does not know {schema}")
+        return done.exit_code, done.output
+
+    return check
 
 
 @pytest.fixture

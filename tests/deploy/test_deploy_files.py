@@ -117,10 +117,11 @@ def services(deploy: Path, situation: str) -> dict[str, Any]:
     return {"services": whole, "volumes": found["volumes"]}
 
 
-def test_the_compose_files_have_the_form_of_their_specification(deploy: Path, said: Said, linter: Linter) -> None:
-    program = linter("check-jsonschema")
+def test_the_compose_files_have_the_form_of_their_specification(
+    deploy: Path, form_of: Callable[..., tuple[int, str]]
+) -> None:
     paths = [deploy / "compose" / situation / "compose.yaml" for situation in SITUATIONS]
-    code, words = said(program, "--builtin-schema", "vendor.compose-spec", *paths, deploy / "compose" / "services.yaml")
+    code, words = form_of("vendor.compose-spec", *paths, deploy / "compose" / "services.yaml")
     assert code == 0, words
 
 
