@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from watchkeeper.daemon.outputs.terminal import clock
 from watchkeeper.daemon.report.words import exact
 from watchkeeper.detectors.catalog import kinds
 from watchkeeper.detectors.declaration import fields_of
@@ -37,6 +38,10 @@ def figures(kind_name: str, evidence: dict[str, Any], threshold: float) -> list[
         unit, meaning = (field.unit, field.meaning) if field is not None else ("", "")
         number = isinstance(value, int | float) and not isinstance(value, bool)
         weight = value / threshold if number and unit == SIGMA and threshold > 0.0 else 0.0
+        if number and name.endswith("_t"):
+            # an event time: as the time that it is, without a unit
+            found.append(Shown(name.removesuffix("_t").replace("_", " "), clock(value), "", meaning))
+            continue
         text = exact(value) if number else ", ".join(value) if isinstance(value, list | tuple) else str(value)
         label = name.removesuffix("_sigma") if unit == SIGMA else name
         found.append(Shown(label.replace("_", " "), text, unit, _meant(kind_name, name, meaning), weight))

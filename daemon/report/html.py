@@ -21,7 +21,7 @@ from watchkeeper.daemon.report.sections.pictures import bar, plots, track_map
 from watchkeeper.daemon.report.sections.sky import sky
 from watchkeeper.daemon.report.sections.vehicles import vehicles
 from watchkeeper.daemon.report.verdict import Verdict
-from watchkeeper.daemon.report.words import count, day, lasted
+from watchkeeper.daemon.report.words import alarm_count, count, day, lasted
 
 # Characters of all parts and the data together: with style and script a page stays below 3 MB.
 PAGE_ROOM = 2_500_000
@@ -81,7 +81,7 @@ def _head(result: Result) -> Html:
         ("length", lasted(result.seconds)),
         ("vehicles", f"{vehicles_heard:,}"),
         ("samples", f"{pipeline.samples.total():,}"),
-        ("alarms", f"{result.replay.raised.count.alarms:,}"),
+        ("alarms", alarm_count(result.replay.raised.count.alarms, result.verdict.tone)),
     ]
     return el(
         "div.title",
@@ -116,4 +116,5 @@ def _verdict(result: Result, found: Verdict) -> Html:
 
 
 def _sentence(line: str) -> str:
-    return line[:1].upper() + line[1:]
+    """A line with a capital letter, except where it begins with the name of a vehicle, which is as it is."""
+    return line if line.partition(" ")[0].endswith(":") else line[:1].upper() + line[1:]

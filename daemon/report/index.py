@@ -11,7 +11,7 @@ from watchkeeper.daemon.report.html import TONES, whole
 from watchkeeper.daemon.report.markup import Cell, Html, el, shape, table
 from watchkeeper.daemon.report.result import Result
 from watchkeeper.daemon.report.sections.pictures import plain_bar
-from watchkeeper.daemon.report.words import count, day, lasted
+from watchkeeper.daemon.report.words import alarm_count, count, day, lasted
 from watchkeeper.detectors.coverage.declaration import WATCH, spoken
 
 ORDER = ("warning", "caution", "advisory", "unjudged", "partly", "clean")
@@ -93,7 +93,7 @@ def _row(entry: Entry) -> list[Cell]:
         entry.recorded,
         (lasted(entry.seconds), entry.seconds),
         (verdict, ORDER.index(entry.tone)),
-        (f"{entry.alarms:,}", entry.alarms),
+        (alarm_count(entry.alarms, entry.tone), entry.alarms),
         entry.worst,
         entry.not_judged,
     ]

@@ -34,6 +34,15 @@ def day(t: float) -> str:
     return datetime.fromtimestamp(t, UTC).strftime("%Y-%m-%d") if t >= UNIX_FROM_S else ""
 
 
+def alarm_count(n: int, tone: str) -> str:
+    """How many alarms a log had; none means nothing where nothing was judged.
+
+    >>> alarm_count(1_200, "warning"), alarm_count(0, "clean"), alarm_count(0, "unjudged")
+    ('1,200', '0', 'not judged')
+    """
+    return "not judged" if tone == "unjudged" and not n else f"{n:,}"
+
+
 def count(n: int, noun: str, plural: str = "") -> str:
     """How many of something.
 

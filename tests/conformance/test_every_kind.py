@@ -145,6 +145,15 @@ def test_the_end_says_how_long_it_lasted_and_how_it_ended(kind: str) -> None:
         assert event.t_onset - before_s <= event.worst.t <= event.t
 
 
+def test_an_alarm_whose_cause_pauses_is_told_with_its_worst_figures() -> None:
+    paused = [event for event in events("kinematics") if not event.evidence["causes"] and event.state != CLEARED]
+    assert paused
+    for event in paused:
+        assert re.search(
+            r"jumped from place to place \(that takes [\d,]+ kt\), worst at \S+Z; over for the moment", event.say
+        )
+
+
 def test_the_most_responsible_numbers_come_first() -> None:
     for event in events("gps_imu"):
         sigmas = [value for field, value in telling(event) if field.unit == "sigma"]

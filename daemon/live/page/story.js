@@ -62,7 +62,8 @@ function evidenceOf(event) {
     const meaning = said ? `${said.meaning} (${name})` : name;
     const measure = said?.unit || unit;
     const written = measure === '0/1' ? (value ? 'yes' : 'no') : `${short(Number(value))}${measure ? ` ${measure}` : ''}`;
-    if (typeof value === 'number') numbers.push([what, written, meaning, String(value)]);
+    if (typeof value === 'number' && name.endsWith('_t')) words.push([name.slice(0, -2).replaceAll('_', ' '), clock(value), meaning]);
+    else if (typeof value === 'number') numbers.push([what, written, meaning, String(value)]);
     else if (typeof value === 'string' && name !== 'extent') words.push([name.replaceAll('_', ' '), value, meaning]);
     else if (name === 'causes' && event.evidence.causes?.length) words.push(['causes', event.evidence.causes.join(', ').replaceAll('_', ' '), meaning]);
   }

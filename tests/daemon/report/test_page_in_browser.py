@@ -201,6 +201,8 @@ def test_px4_logs_show_modes_and_the_short_one_says_that_nothing_was_judged(
         assert verdict.get_attribute("data-tone") == "unjudged"
         assert "Nothing could be judged" in verdict.inner_text()
         assert "the recording ended before it could be judged" in verdict.inner_text()
+        # "0" would be taken for good news
+        assert "alarms\nnot judged" in page.locator(".title dl").inner_text()
         assert "Manual" in modes
         assert page.locator("figure.plot", has_text="jamming indicator").count() == 1
     else:
