@@ -7,8 +7,7 @@
 A message that raises is answered by `!` and the words; after that the worker ends: half an operator is worse than none.
 A message says where in shared memory (memory.py) its body is: kind, path and length of what was written, and the part
 of it that is the body. The head of a turn points into what was written with it for all workers (whole.py).
-Messages are read ahead by a thread, so that the next turn is here when one is done. Runs until it is told to
-end (`E`), or the pipe ends.
+Messages are so small that those of many turns wait in the pipe. Runs until it is told to end (`E`), or the pipe ends.
 """
 
 from __future__ import annotations
@@ -19,8 +18,6 @@ import signal
 import traceback
 from multiprocessing.connection import Connection
 from multiprocessing.reduction import ForkingPickler
-from queue import Queue
-from threading import Thread
 from time import process_time
 
 import msgspec
@@ -36,8 +33,6 @@ from watchkeeper.engines.workers.whole import own_steps
 from watchkeeper.streams.foreign.decode import msgpack_decoder
 from watchkeeper.streams.foreign.states import StateEncoder
 
-# Turns that are read ahead.
-AHEAD = 8
 OK, FAILED = b"+", b"!"
 TURN, TAKE_OVER, RETUNE, DUMP, FIGURES, VIEW, END = "TLRDFVE"
 
@@ -60,19 +55,17 @@ def serve(pipe: Connection, config: Config, part: Part) -> None:
     # Ctrl-C reaches the whole group: the parent brings its workers down in order
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    asks: Queue[Ask | None] = Queue(AHEAD)
-    Thread(target=_read, args=(pipe, asks), daemon=True).start()
     try:
         warm_up(config)
         worker = _Worker(Operator(config, part))
-        _send(pipe, OK, b"")
+        pipe.send_bytes(OK)
         views = Views()
-        while (ask := asks.get()) is not None:
-            _send(pipe, OK, worker.do(ask, views.of(Place(ask.path, ask.length))))
+        while (ask := _ask(pipe.recv_bytes())).kind != END:
+            pipe.send_bytes(OK + worker.do(ask, views.of(Place(ask.path, ask.length))))
     except (BrokenPipeError, EOFError):
         pass  # the parent has gone, and so do we
     except BaseException:
-        _send(pipe, FAILED, traceback.format_exc().encode())
+        pipe.send_bytes(FAILED + traceback.format_exc().encode())
     # numeric libraries have threads that would be waited for
     os._exit(0)
 
@@ -108,17 +101,3 @@ class _Worker:
             "peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
         }
         return msgspec.msgpack.encode(msgspec.structs.replace(figures_of(operator.pipeline), **used))
-
-
-def _read(pipe: Connection, asks: Queue[Ask | None]) -> None:
-    try:
-        while (ask := _ask(pipe.recv_bytes())).kind != END:
-            asks.put(ask)
-    except (EOFError, OSError):
-        pass
-    asks.put(None)
-
-
-def _send(pipe: Connection, head: bytes, body: bytes | bytearray) -> None:
-    pipe.send_bytes(head)
-    pipe.send_bytes(body)

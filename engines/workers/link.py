@@ -1,6 +1,7 @@
-"""The parent's end of one worker: messages go out and answers come in by threads, a bounded number at a time.
+"""The parent's end of one worker: messages go out, and answers come in by a thread, a bounded number at a time.
 
-What is asked is in shared memory, and the pipe says where; answers are small and come through the pipe.
+What is asked is in shared memory, and the pipe says where, in so few bytes that to send them never waits; answers come
+through the pipe.
 
 A worker that ends, or whose answer is an error, fails everything: WorkerError, in words. Nothing goes on half blind.
 """
@@ -9,8 +10,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from multiprocessing import get_context
-from multiprocessing.connection import Connection
-from queue import Empty, Full, Queue
+from queue import Empty, Queue
 from threading import Thread
 
 import msgspec
@@ -44,14 +44,9 @@ class Link:
         self._most, self._unanswered = most, 1
         self._process.start()
         theirs.close()
-        self._asks: Queue[bytes | None] = Queue(most + 2)
         self._answers: Queue[bytes | WorkerError] = Queue()
-        self._threads = [
-            Thread(target=_write, args=(self._pipe, self._asks), daemon=True, name=f"to {part.name}"),
-            Thread(target=self._read, daemon=True, name=f"from {part.name}"),
-        ]
-        for thread in self._threads:
-            thread.start()
+        self._thread = Thread(target=self._read, daemon=True, name=f"from {part.name}")
+        self._thread.start()
 
     @property
     def pid(self) -> int:
@@ -68,7 +63,12 @@ class Link:
         if self._unanswered >= self._most:
             raise RuntimeError(f"{self._unanswered} messages to worker {self.name} are not answered yet")
         self._unanswered += 1
-        self._asks.put(_encode(Ask(kind, *place, start, stop)))
+        self._send(Ask(kind, *place, start, stop))
+
+    def _send(self, ask: Ask) -> None:
+        # what is asked of a worker that has gone is not waited for: `answer` says what happened
+        with suppress(OSError):
+            self._pipe.send_bytes(_encode(ask))
 
     def check(self) -> None:
         """WorkerError: there will be no more answers."""
@@ -95,12 +95,12 @@ class Link:
     def _read(self) -> None:
         try:
             while True:
-                head, body = self._pipe.recv_bytes(), self._pipe.recv_bytes()
-                if head == FAILED:
+                answer = self._pipe.recv_bytes()
+                if answer.startswith(FAILED):
                     self.failed = True
-                    self._answers.put(WorkerError(f"worker {self.name} failed:\n{body.decode()}"))
+                    self._answers.put(WorkerError(f"worker {self.name} failed:\n{answer[1:].decode()}"))
                     return
-                self._answers.put(body)
+                self._answers.put(answer[1:])
         except (EOFError, OSError):
             self.failed = True
             self._process.join(LEAVES_S)
@@ -108,23 +108,11 @@ class Link:
 
     def close(self) -> None:
         """The worker ends: by itself when it is told to, or else at once."""
-        try:
-            self._asks.put_nowait(_encode(Ask(END)))
-            self._asks.put_nowait(None)
-        except Full:
-            self._process.kill()
+        self._send(Ask(END))
         self._process.join(LEAVES_S)
         if self._process.is_alive():
             self._process.kill()
             self._process.join()
-        # it has ended, so both threads have, or will: nobody uses what is given back here
-        for thread in self._threads:
-            thread.join(LEAVES_S)
+        # it has ended, so the thread has, or will: nobody uses what is given back here
+        self._thread.join(LEAVES_S)
         self._pipe.close()
-
-
-def _write(pipe: Connection, asks: Queue[bytes | None]) -> None:
-    # what is asked of a worker that has gone is not waited for: `answer` says what happened
-    with suppress(OSError):
-        while (message := asks.get()) is not None:
-            pipe.send_bytes(message)
