@@ -24,8 +24,15 @@ class Kinematics(Section, frozen=True):
         float, about("ft/min", "implied vertical rate that no aircraft flies", ge=1000, le=200_000, live=True)
     ] = 30_000.0
     drone_speed_kt: Annotated[
-        float, about("kt", "speed that no drone flies, and none reports", ge=10, le=20_000, live=True)
-    ] = 250.0
+        float,
+        about(
+            "kt",
+            "speed that no drone flies, and none reports; large ones that send ADS-B fly 340",
+            ge=10,
+            le=20_000,
+            live=True,
+        ),
+    ] = 400.0
     glider_speed_kt: Annotated[
         float, about("kt", "speed that no glider flies, and none reports", ge=10, le=20_000, live=True)
     ] = 250.0
@@ -35,10 +42,10 @@ class Kinematics(Section, frozen=True):
     slow_error_kt: Annotated[
         float,
         about("kt", "as `speed_error_kt`, of drones, gliders and ships, which are slower", ge=5, le=5000, live=True),
-    ] = 40.0
+    ] = 30.0
     slow_noise_m: Annotated[
         float, about("m", "as `position_noise_m`, of drones, gliders and ships", ge=1, le=10_000, live=True)
-    ] = 100.0
+    ] = 50.0
     operator_m: Annotated[
         float,
         about("m", "farther than this no drone is from its operator: beyond usual links", ge=100, le=2e7, live=True),

@@ -53,6 +53,9 @@ HOVER_MS = 3.0
 MIN_REPORTS = 2
 # A slower ship is moored or at anchor: half a knot, what it swings and its receiver wanders. Chosen.
 MOORED_MS = 0.25
+# A drone that is faster is a large one among airliners, and has the minima of aircraft: 87 kt is the limit of small
+# ones in the United States (14 CFR 107.51), and military ones that send ADS-B fly 120 kt and more. Chosen between.
+SMALL_DRONE_MS = 51.4
 # An aircraft levels off at a multiple of this. Chosen: the whole thousands, as docs/detectors/conflict.md says.
 LEVELS_FT = 1000.0
 # It captures a level when its climb has fallen to this share of its slow mean, this close to the level. Both chosen.

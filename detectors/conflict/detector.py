@@ -32,6 +32,7 @@ from watchkeeper.detectors.conflict.constants import (
     MIN_REPORTS,
     MOORED_MS,
     SCORE_MAX,
+    SMALL_DRONE_MS,
     STEADY_FPM,
     STRAIGHT_DPS,
     WORTH,
@@ -49,7 +50,7 @@ from watchkeeper.detectors.conflict.zones import Zones, minima_at
 from watchkeeper.detectors.declaration import Declaration
 from watchkeeper.detectors.fleet.fleet import Fleet
 from watchkeeper.detectors.kernels.approach import ON_LIMIT_M, State, state_of
-from watchkeeper.detectors.kernels.kinds import AIRCRAFT, GLIDER, SHIP, kind_of
+from watchkeeper.detectors.kernels.kinds import AIRCRAFT, DRONE, GLIDER, SHIP, kind_of
 from watchkeeper.detectors.kernels.records import blank, layout, room
 from watchkeeper.streams.batch import F8, I4, I8, U1, Bool
 from watchkeeper.streams.geo import KT_MS, NM_M
@@ -378,6 +379,8 @@ def _take_part(
             continue
         # what it is does not change
         kind = kind_of(value[ADSB.category, s])
+        if kind == DRONE and track.gs_ms > SMALL_DRONE_MS:
+            kind = AIRCRAFT
         if _parked(kind, track.gs_ms, value[ADSB.on_ground, s], value_t[ADSB.on_ground, s] >= oldest, entry):
             continue
         age_s = t - track.t

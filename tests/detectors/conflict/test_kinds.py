@@ -63,6 +63,11 @@ def test_a_drone_and_an_aircraft_have_2000_ft_and_250_ft() -> None:
     assert not seen((DRONE, DRONE), 0.1)
 
 
+def test_a_large_drone_has_the_minima_of_aircraft() -> None:
+    assert "los" in seen((DRONE, AIRLINER), 0.4, gs_kt=120.0)
+    assert not seen((DRONE, AIRLINER), 0.4, gs_kt=90.0)
+
+
 def test_a_drone_that_hovers_takes_part_without_a_word_on_the_ground() -> None:
     assert "los" in seen((DRONE, DRONE), 0.03, gs_kt=0.0)
     assert not seen((AIRLINER, AIRLINER), 0.03, gs_kt=0.0)
