@@ -134,7 +134,7 @@ class Live:
             raise FullError
         viewer = Viewer(self)
         if not self.viewers:
-            self._before = (self._now(), self.watched.totals())
+            self._count(self._now(), self.watched.totals())
             self._others, self.watched.pipeline.on_evidence = self.watched.pipeline.on_evidence, self._take
             self._watching.set()
         self.viewers.add(viewer)
@@ -277,9 +277,7 @@ class Live:
 
     def _figures(self) -> dict[str, float]:
         (before_s, before), now_s, now = self._before, self._now(), self.watched.totals()
-        self._before = (now_s, now)
-        if now.messages != before.messages:
-            self._heard_s = now_s
+        self._count(now_s, now)
         span_s = max(now_s - before_s, 1e-3)
         pipeline = self.watched.pipeline
         # where nothing comes time goes on without it
@@ -294,6 +292,11 @@ class Live:
             "lag_s": round(lag_s, 2) if math.isfinite(lag_s) else math.nan,
             "ticks": pipeline.ticks,
         }
+
+    def _count(self, now_s: float, now: Totals) -> None:
+        if now.messages != self._before[1].messages:
+            self._heard_s = now_s
+        self._before = (now_s, now)
 
     # -- what a viewer asks for, see live_viewer.Show -------------------------------------------------------
 
