@@ -197,6 +197,8 @@ class Gate:
 
 
 NEEDED = "a token is needed from another machine: Authorization: Bearer, or log in on the page"
+# The same on the form itself, for a person.
+ON_FORM = "a token is needed: the person who runs this Watchkeeper gives you one"
 
 
 def read_token(settings: Token) -> str:
@@ -224,7 +226,11 @@ def _is_loopback(host: str) -> bool:
 def _unauthorized(request: web.Request, words: str, *, page: bool = False) -> Exception:
     headers = {"WWW-Authenticate": 'Bearer realm="watchkeeper"'}
     if page or (request.method == "GET" and request.path == "/" and "text/html" in request.headers.get("Accept", "")):
-        return web.HTTPUnauthorized(text=form(words), content_type="text/html", headers={**headers, **PAGE_HEADERS})
+        return web.HTTPUnauthorized(
+            text=form(ON_FORM if words == NEEDED else words),
+            content_type="text/html",
+            headers={**headers, **PAGE_HEADERS},
+        )
     return web.HTTPUnauthorized(text=f"{words}\n", headers=headers)
 
 
