@@ -31,8 +31,9 @@ from numpy.typing import NDArray
 from watchkeeper.benchmarks.traffic import Traffic, hot_spot
 from watchkeeper.config.schema import DEFAULT
 from watchkeeper.detectors.conflict.constants import MARGIN_FT, MARGIN_M
+from watchkeeper.detectors.conflict.futures import Motion, futures
 from watchkeeper.detectors.conflict.minima import Minima
-from watchkeeper.detectors.conflict.probability import Motion, Outlook, futures, judge
+from watchkeeper.detectors.conflict.probability import Outlook, judge
 from watchkeeper.detectors.conflict.search import Scan
 from watchkeeper.detectors.kernels.approach import state_of
 from watchkeeper.detectors.kernels.records import blank

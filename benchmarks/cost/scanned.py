@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from watchkeeper.config.schema import Config
-from watchkeeper.detectors.conflict.probability import Motion
+from watchkeeper.detectors.conflict.futures import Motion
 from watchkeeper.detectors.engine.part import FLEET
 from watchkeeper.detectors.engine.warmup import warm_up
 from watchkeeper.detectors.fleet.fleet import Fleet

@@ -34,15 +34,17 @@ from watchkeeper.detectors.conflict.constants import (
     SCORE_MAX,
     SMALL_DRONE_MS,
     STEADY_FPM,
+    STEP_SHARE,
     STRAIGHT_DPS,
     WORTH,
 )
 from watchkeeper.detectors.conflict.declaration import DECLARATION
 from watchkeeper.detectors.conflict.followed import Followed
+from watchkeeper.detectors.conflict.futures import Motion, futures
 from watchkeeper.detectors.conflict.ghosts import Ghosts
 from watchkeeper.detectors.conflict.hindsight import Hindsight, rank
 from watchkeeper.detectors.conflict.minima import Minima, between_kinds
-from watchkeeper.detectors.conflict.probability import Motion, Outlook, futures, judge
+from watchkeeper.detectors.conflict.probability import Outlook, judge
 from watchkeeper.detectors.conflict.search import Pair, Scan, add_pairs, look_further
 from watchkeeper.detectors.conflict.tracks import Track, Tracks
 from watchkeeper.detectors.conflict.ways import Ways
@@ -109,8 +111,8 @@ class Conflict:
         self._zones = Zones(c.zones)
         vertical_ft = c.vertical_ft - c.altitude_step_ft
         self._minima = Minima(c.horizon_s, c.separation_nm * NM_M, vertical_ft, MARGIN_M, MARGIN_FT, between_kinds(c))
-        self._outlook = Outlook(c.horizon_s, c.turn_hold_s, c.level_off, c.act_s)
-        self._grades = Grades(c.warning_s, c.warning_probability, c.caution_s)
+        self._outlook = Outlook(c.horizon_s, c.turn_hold_s, c.level_off, c.act_s, STEP_SHARE * c.altitude_step_ft)
+        self._grades = Grades(c.warning_s, c.warning_probability, c.caution_s, c.probability)
         self._entry = Entry(
             c.max_age_s, c.min_gs_kt * KT_MS, c.assume_same_level, 0.5 * c.horizon_s, c.altitude_step_ft
         )
@@ -328,7 +330,11 @@ def _tell(
             severity[i] = _WARNING if pair.tcpa_s > 0.0 else _CAUTION
         else:
             severity[i] = (
-                _WARNING if t_loss < grades.warning_s and likely else _CAUTION if t_loss < grades.caution_s else 0
+                _WARNING
+                if t_loss < grades.warning_s and likely
+                else _CAUTION
+                if t_loss < grades.caution_s and pair.probability >= grades.probability
+                else 0
             )
         epoch[i] = max(last_t[pair.a], last_t[pair.b])
         out.tcpa_s, out.dcpa_nm, out.dcpa_m = pair.tcpa_s, pair.dcpa_m / NM_M, pair.dcpa_m
@@ -342,6 +348,8 @@ class Grades(NamedTuple):
     warning_s: float
     warning_probability: float
     caution_s: float
+    probability: float
+    """What counts as a conflict: an alarm that is about to end is no more than an advisory."""
 
 
 class Entry(NamedTuple):
@@ -388,8 +396,9 @@ def _take_part(
         state_of(track.lat_deg, track.lon_deg, track.trk_deg, track.gs_ms, age_s + entry.half_horizon_s, state)
         climb_fpm = track.climb_fpm if track.climb_t >= oldest else 0.0
         state.alt_ft, state.climb_fts, state.level_s = math.nan, climb_fpm / 60.0, math.inf
-        motion.free = False
+        motion.free, motion.level_ft = False, math.nan
         if level_known:
+            motion.level_ft = track.level_ft
             selected_ft = value[ADSB.sel_alt_ft, s] if value_t[ADSB.sel_alt_ft, s] >= oldest else math.nan
             _level_off(track, t, selected_ft, state, motion)
         separation_m, vertical_ft, tau_s, zone = minima_at(track.lat_deg, track.lon_deg, state.alt_ft, zones)

@@ -8,7 +8,10 @@ again, each on its own predicted paths:
 - where it is not known, it may end at each of the next whole thousands or go on: at each with the probability with
   which aircraft level off there, and at the last one before the other aircraft's level with `level_off` at least,
   because that is where a controller stops it; at none that is too near to be captured at the present rate (CAPTURE);
-- where an aircraft will be is uncertain, the more the further ahead, the older its report and the tighter its turn;
+- where an aircraft will be is uncertain, the more the further ahead, the older its report, the lower it flies and the
+  tighter its turn; most fly as predicted, and some do something else (TAIL): no bell curve has so narrow a middle and
+  such wide ends;
+- a level aircraft stays level: a climb under STEADY_FPM is noise;
 - the further ahead a loss is, the more likely it is that somebody does something about it: a chance that decays with
   `act_s`.
 
@@ -26,43 +29,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from watchkeeper.detectors.conflict.constants import (
-    CAPTURE_FT,
-    CAPTURE_S,
-    CLIMB_SHARE,
-    DRIFT_M,
-    ENDS,
-    FAR_STD,
-    HIGH_FT,
-    LEVEL_DRIFT_FTS,
-    LEVEL_HIGH,
-    LEVEL_LOW,
-    LEVEL_STD_FT,
-    LEVELS_FT,
-    PLACE_STD_M,
-    STEP_S,
-    TURN_FROM_S,
-    TURN_M,
-    TURNS_ON,
-    WAYS,
-)
+from watchkeeper.detectors.conflict.constants import FAR_STD, HIGH_FT, STEP_S, TAIL, TAIL_WIDER
+from watchkeeper.detectors.conflict.futures import BLOCK, Futures, Motion, ends, lay_end, lay_way, ways
 from watchkeeper.detectors.kernels.approach import ON_LIMIT_FT, ON_LIMIT_M, State, travel
-from watchkeeper.detectors.kernels.records import blank
 from watchkeeper.streams.batch import F8, I4
 from watchkeeper.streams.geo import WGS84_E2
 from watchkeeper.streams.kernels import njit
 
 _D = 1.0 / (1.0 - WGS84_E2)
-
-
-class Motion:
-    """What an aircraft does beyond its state (detectors/kernels/records.py)."""
-
-    turn_rads: float
-    age_s: float
-    """Of its last report."""
-    free: bool
-    """It climbs or descends and nobody knows where that ends."""
 
 
 class Outlook(NamedTuple):
@@ -72,41 +46,8 @@ class Outlook(NamedTuple):
     turn_hold_s: float
     level_off: float
     act_s: float
-
-
-class Way:
-    """One way that an aircraft may go (detectors/kernels/records.py)."""
-
-    rads: float
-    weight: float
-
-
-class End:
-    """One moment at which a climb or descent may end."""
-
-    level_s: float
-    weight: float
-
-
-class Futures(NamedTuple):
-    """Room for the futures of two aircraft: their ways and ends, and the worst moment of each combination.
-
-    `before_m`: how far apart they were one step ago.
-    """
-
-    turn: NDArray[Any]
-    level: NDArray[Any]
-    vertical: F8
-    worst: F8
-    before_m: F8
-
-
-def futures() -> Futures:
-    """Room for one pair."""
-    ways, ends = WAYS * WAYS, ENDS * ENDS
-    return Futures(
-        blank(Way, (2, WAYS)), blank(End, (2, ENDS)), np.empty(ends), np.empty((ways, ends)), np.empty(ways)
-    )  # fmt: skip
+    step_ft: float = 0.0
+    """How much of the step of altitude is put back that was taken off the vertical minima (STEP_SHARE)."""
 
 
 class Needed(NamedTuple):
@@ -119,76 +60,27 @@ class Needed(NamedTuple):
     vertical_ft: float
 
 
+def _share_below(x: float) -> float:
+    """The share of predictions that are off by less than x standard deviations: most as predicted, some not at all."""
+
+    def normal(z: float) -> float:
+        return 0.5 * math.erfc(-z * math.sqrt(0.5))
+
+    return (1.0 - TAIL) * normal(x) + TAIL * normal(x / TAIL_WIDER)
+
+
+# That function in steps of 1/64 from -20 to 20: a line between two of them is off by 1e-5 at most, and it is asked for
+# up to twenty times at each moment of each pair.
+_FINE, _END = 64.0, 20.0
+_BELOW: F8 = np.array([_share_below(k / _FINE - _END) for k in range(int(2.0 * _END * _FINE) + 2)])
+
+
 @njit(cache=True, inline="always")
 def _below(x: float) -> float:
-    """The normal distribution function."""
-    return 0.5 * math.erfc(-x * math.sqrt(0.5))
-
-
-@njit(cache=True)
-def _moved(vx: float, vy: float, turn_rads: float, hold_s: float, t_s: float) -> tuple[float, float]:
-    """Displacement in a plane after t_s: a turn to the right (clockwise) for hold_s, then straight."""
-    if turn_rads == 0.0:
-        return vx * t_s, vy * t_s
-    turning_s = min(t_s, hold_s)
-    angle = turn_rads * turning_s
-    sin, cos = math.sin(angle), math.cos(angle)
-    x = (vx * sin + vy * (1.0 - cos)) / turn_rads
-    y = (vy * sin - vx * (1.0 - cos)) / turn_rads
-    rest_s = t_s - turning_s
-    return x + (vx * cos + vy * sin) * rest_s, y + (vy * cos - vx * sin) * rest_s
-
-
-@njit(cache=True, inline="always")
-def _climb_std(state: State, level_s: float, t_s: float, aged_s: float) -> float:
-    """Uncertainty of the climb in ft; an aircraft that has levelled off where it was expected to has none."""
-    return CLIMB_SHARE * float(state.climb_fts) * aged_s if t_s < level_s else 0.0
-
-
-@njit(cache=True, inline="always")
-def _altitude(state: State, level_s: float, t_s: float) -> float:
-    """Altitude in ft after t_s of a climb that ends after level_s."""
-    return float(state.alt_ft) + float(state.climb_fts) * min(t_s, level_s)
-
-
-@njit(cache=True)
-def ways(motion: Motion, found: NDArray[Any]) -> int:
-    """The ways an aircraft may go, with their weights; returns how many: straight on, or the turn goes on or ends."""
-    found[0].rads, found[0].weight = motion.turn_rads, 1.0
-    if motion.turn_rads == 0.0:
-        return 1
-    found[0].weight = TURNS_ON
-    found[1].rads, found[1].weight = 0.0, 1.0 - TURNS_ON
-    return 2
-
-
-@njit(cache=True)
-def ends(state: State, free: bool, other: State, vertical_ft: float, level_off: float, found: NDArray[Any]) -> int:
-    """When a climb or descent may end (`level_s`), with weights; returns how many: at the next levels, or not here.
-
-    A level that is too near to be captured at the present rate is the less probable. The last one before the other
-    aircraft's, where a controller would stop it, has the probability `level_off` at least.
-    """
-    found[0].level_s, found[0].weight = float(state.level_s), 1.0
-    if not free or state.level_s < math.inf or state.climb_fts == 0.0:
-        return 1
-    climb_fts, alt_ft, count, left = float(state.climb_fts), float(state.alt_ft), 0, 1.0
-    up = 1.0 if climb_fts > 0.0 else -1.0
-    level_ft = LEVELS_FT * (math.floor(alt_ft / LEVELS_FT) if up > 0.0 else math.ceil(alt_ft / LEVELS_FT))
-    # as far as its last level that keeps the other's away
-    short_ft = up * (float(other.alt_ft) - up * vertical_ft)
-    while count < ENDS - 1:
-        level_ft += up * LEVELS_FT
-        room_ft = up * (level_ft - alt_ft)
-        chance_here = LEVEL_HIGH if level_ft >= HIGH_FT else LEVEL_LOW
-        if up * level_ft <= short_ft < up * level_ft + LEVELS_FT:
-            chance_here = max(chance_here, level_off)
-        chance_here *= min(1.0, room_ft / (CAPTURE_FT + CAPTURE_S * abs(climb_fts)))
-        found[count].level_s, found[count].weight = room_ft / abs(climb_fts), left * chance_here
-        left *= 1.0 - chance_here
-        count += 1
-    found[count].level_s, found[count].weight = math.inf, left
-    return ENDS
+    """`_share_below`, from the table."""
+    at = (min(max(x, -_END), _END) + _END) * _FINE
+    k = int(at)
+    return float(_BELOW[k] + (at - k) * (_BELOW[k + 1] - _BELOW[k]))
 
 
 @njit(cache=True)
@@ -199,80 +91,196 @@ def chance(
 
     States as in kernels/approach.py, `futures` is room to work in. Symmetric in a and b.
     """
-    vertical_ft = needed.vertical_ft
-    half = 0.5 * outlook.horizon_s
+    plane = _on_a_plane(a, b, outlook.horizon_s)
+    turn_a, turn_b, level_a, level_b = futures.turn[0], futures.turn[1], futures.level[0], futures.level[1]
+    ways_a, ways_b = ways(motion_a, turn_a), ways(motion_b, turn_b)
+    known = not math.isnan(a.alt_ft + b.alt_ft)
+    high_a, high_b = a.alt_ft >= HIGH_FT, b.alt_ft >= HIGH_FT
+    ends_a = ends(a, motion_a.free, b, needed.vertical_ft, outlook.level_off, level_a) if known else 1
+    ends_b = ends(b, motion_b.free, a, needed.vertical_ft, outlook.level_off, level_b) if known else 1
+    if not known:
+        level_a[0].weight = level_b[0].weight = 1.0
+    for h in range(ways_a * ways_b):
+        futures.before_m[h] = math.inf
+        for v in range(ends_a * ends_b):
+            futures.worst[h, v] = 0.0
+    limit_ft, most, most_t = needed.vertical_ft + outlook.step_ft - ON_LIMIT_FT, 0.0, math.nan
+    steps = int(outlook.horizon_s / STEP_S) + 1
+    for first in range(0, steps, BLOCK):
+        count = min(BLOCK, steps - first)
+        for k in range(ways_a):
+            lay_way(
+                turn_a[k],
+                high_a,
+                plane.va_e,
+                plane.va_n,
+                motion_a.age_s,
+                outlook.turn_hold_s,
+                first,
+                futures.place[0, k],
+            )
+        for k in range(ways_b):
+            lay_way(
+                turn_b[k],
+                high_b,
+                plane.vb_e,
+                plane.vb_n,
+                motion_b.age_s,
+                outlook.turn_hold_s,
+                first,
+                futures.place[1, k],
+            )
+        low, high = _horizontal(plane, ways_a, ways_b, needed, outlook.act_s, first, count, futures)
+        if low >= high:
+            continue
+        if known:
+            for k in range(ends_a):
+                lay_end(a, level_a[k], motion_a, first, futures.height[0, k])
+            for k in range(ends_b):
+                lay_end(b, level_b[k], motion_b, first, futures.height[1, k])
+            _vertical(ends_a, ends_b, limit_ft, first, low, high, futures)
+        else:
+            futures.vertical[:, 0], futures.level_mean[:] = 1.0, 1.0
+        most, most_t = _worst(ways_a, ways_b, ends_a * ends_b, first, low, high, (most, most_t), futures)
+    total = 0.0
+    for h in range(ways_a * ways_b):
+        weight = float(turn_a[h // ways_b].weight * turn_b[h % ways_b].weight)
+        for i in range(ends_a):
+            for j in range(ends_b):
+                total += weight * level_a[i].weight * level_b[j].weight * futures.worst[h, i * ends_b + j]
+    return min(total, 1.0), most_t  # weights add up to 1 but for rounding
+
+
+class Plane(NamedTuple):
+    """Where two aircraft are on a plane, the first from the second, and how each of them moves; m and m/s."""
+
+    x0: float
+    y0: float
+    va_e: float
+    va_n: float
+    vb_e: float
+    vb_n: float
+
+
+@njit(cache=True)
+def _on_a_plane(a: State, b: State, horizon_s: float) -> Plane:
+    """Two aircraft on the plane that touches the Earth midway between them, now."""
+    half = 0.5 * horizon_s
     ax, ay, az, avx, avy, avz = travel(a.x_m, a.y_m, a.z_m, a.vx_ms, a.vy_ms, a.vz_ms, -half)
     bx, by, bz, bvx, bvy, bvz = travel(b.x_m, b.y_m, b.z_m, b.vx_ms, b.vy_ms, b.vz_ms, -half)
-    # a plane that touches the Earth midway: up, east, north (at a pole any direction is east)
+    # up, east, north (at a pole any direction is east)
     ux, uy, uz = ax + bx, ay + by, _D * (az + bz)
     length = math.sqrt(ux * ux + uy * uy + uz * uz)
     ux, uy, uz = ux / length, uy / length, uz / length
     level = math.sqrt(ux * ux + uy * uy)
     ex, ey = (-uy / level, ux / level) if level > 1e-12 else (0.0, 1.0)
     nx, ny, nz = -uz * ey, uz * ex, ux * ey - uy * ex
-    x0, y0 = (ax - bx) * ex + (ay - by) * ey, (ax - bx) * nx + (ay - by) * ny + (az - bz) * nz
-    va_e, va_n = avx * ex + avy * ey, avx * nx + avy * ny + avz * nz
-    vb_e, vb_n = bvx * ex + bvy * ey, bvx * nx + bvy * ny + bvz * nz
+    return Plane(
+        (ax - bx) * ex + (ay - by) * ey, (ax - bx) * nx + (ay - by) * ny + (az - bz) * nz,
+        avx * ex + avy * ey, avx * nx + avy * ny + avz * nz, bvx * ex + bvy * ey, bvx * nx + bvy * ny + bvz * nz,
+    )  # fmt: skip
 
-    ways_a = ways(motion_a, futures.turn[0])
-    ways_b = ways(motion_b, futures.turn[1])
-    ends_a = ends(a, motion_a.free, b, vertical_ft, outlook.level_off, futures.level[0])
-    ends_b = ends(b, motion_b.free, a, vertical_ft, outlook.level_off, futures.level[1])
-    known = not math.isnan(a.alt_ft + b.alt_ft)
-    if not known:
-        ends_a = ends_b = 1
-    turn_a, turn_b = TURN_M * abs(math.degrees(motion_a.turn_rads)), TURN_M * abs(math.degrees(motion_b.turn_rads))
-    worst, most, most_t = futures.worst, 0.0, math.nan
-    worst[: ways_a * ways_b, : ends_a * ends_b] = 0.0
-    futures.before_m[:] = math.inf
-    for k in range(int(outlook.horizon_s / STEP_S) + 1):
-        t = k * STEP_S
-        ta, tb = t + motion_a.age_s, t + motion_b.age_s
-        acted = math.exp(-t / outlook.act_s)
-        at_once = 0.0
-        if known:
-            held_a, held_b = LEVEL_STD_FT + LEVEL_DRIFT_FTS * ta, LEVEL_STD_FT + LEVEL_DRIFT_FTS * tb
-            for v in range(ends_a * ends_b):
-                end_a, end_b = futures.level[0][v // ends_b], futures.level[1][v % ends_b]
-                climb_a, climb_b = _climb_std(a, end_a.level_s, t, ta), _climb_std(b, end_b.level_s, t, tb)
-                std_ft = math.sqrt(held_a * held_a + held_b * held_b + climb_a * climb_a + climb_b * climb_b)
-                gap_ft = _altitude(a, end_a.level_s, t) - _altitude(b, end_b.level_s, t)
-                futures.vertical[v] = _below((vertical_ft - ON_LIMIT_FT - abs(gap_ft)) / std_ft)
+
+@njit(cache=True)
+def _horizontal(
+    plane: Plane, ways_a: int, ways_b: int, needed: Needed, act_s: float, first: int, count: int, futures: Futures
+) -> tuple[int, int]:
+    """How probably they are horizontally too close, into `near`; from which moment to which that is not 0."""
+    low, high = count, 0
+    apart_m = futures.apart_m
+    decay = math.exp(-STEP_S / act_s)
+    limit_m, later_m = needed.separation_m - ON_LIMIT_M, needed.apart_m - ON_LIMIT_M
+    for h in range(ways_a * ways_b):
+        near = futures.near[h]
+        one_e, one_n, one_std = futures.place[0, h // ways_b]
+        other_e, other_n, other_std = futures.place[1, h % ways_b]
+        for k in range(count):
+            x, y = plane.x0 + one_e[k] - other_e[k], plane.y0 + one_n[k] - other_n[k]
+            apart_m[k] = math.sqrt(x * x + y * y)
+        if later_m == limit_m:
+            for k in range(count):
+                # not `/`, which asks each time whether this is 0 and so takes them one by one
+                std_m = math.sqrt(one_std[k] * one_std[k] + other_std[k] * other_std[k])
+                near[k] = np.true_divide(limit_m - apart_m[k], std_m)
         else:
-            futures.vertical[0] = 1.0
-        for h in range(ways_a * ways_b):
-            way_a, way_b = futures.turn[0][h // ways_b], futures.turn[1][h % ways_b]
-            sa = PLACE_STD_M + DRIFT_M * ta * ta + (turn_a * max(0.0, ta - TURN_FROM_S) if way_a.rads != 0.0 else 0.0)
-            sb = PLACE_STD_M + DRIFT_M * tb * tb + (turn_b * max(0.0, tb - TURN_FROM_S) if way_b.rads != 0.0 else 0.0)
-            std_m = math.sqrt(sa * sa + sb * sb)
-            da_e, da_n = _moved(va_e, va_n, way_a.rads, outlook.turn_hold_s, t)
-            db_e, db_n = _moved(vb_e, vb_n, way_b.rads, outlook.turn_hold_s, t)
-            x, y = x0 + da_e - db_e, y0 + da_n - db_n
-            distance_m = math.sqrt(x * x + y * y)
-            separation_m = needed.separation_m if distance_m <= futures.before_m[h] else needed.apart_m
-            futures.before_m[h] = distance_m
-            if distance_m > separation_m + FAR_STD * std_m:
-                continue
-            level_p = acted * _below((separation_m - ON_LIMIT_M - distance_m) / std_m)
-            for v in range(ends_a * ends_b):
-                p = level_p * futures.vertical[v]
-                worst[h, v] = max(worst[h, v], p)
-                weight = way_a.weight * way_b.weight
-                if known:
-                    weight *= futures.level[0][v // ends_b].weight * futures.level[1][v % ends_b].weight
-                at_once += weight * p
+            before_m = futures.before_m[h]
+            for k in range(count):
+                std_m = math.sqrt(one_std[k] * one_std[k] + other_std[k] * other_std[k])
+                near[k] = ((limit_m if apart_m[k] <= before_m else later_m) - apart_m[k]) / std_m
+                before_m = apart_m[k]
+            futures.before_m[h] = before_m
+        acted = math.exp(-first * STEP_S / act_s)
+        for k in range(count):
+            if near[k] >= -FAR_STD:
+                low, high = min(low, k), max(high, k + 1)
+                near[k] = acted * _below(near[k])
+            else:
+                near[k] = 0.0
+            acted *= decay
+    return low, high
+
+
+@njit(cache=True)
+def _vertical(ends_a: int, ends_b: int, limit_ft: float, first: int, low: int, high: int, futures: Futures) -> None:
+    """How probably they are vertically too close in these moments, for every combination of ends, and on average."""
+    vertical, mean, gap, last = futures.vertical, futures.level_mean, futures.apart_m, ends_a * ends_b - 1
+    mean[low:high] = 0.0
+    # backwards: until one of two ends has come, they are what the last ones are, and those never come before the others
+    for v in range(last, -1, -1):
+        end_a, end_b = futures.level[0][v // ends_b], futures.level[1][v % ends_b]
+        one_ft, one_var = futures.height[0, v // ends_b]
+        other_ft, other_var = futures.height[1, v % ends_b]
+        weight = float(end_a.weight * end_b.weight)
+        start = low
+        if v < last:
+            come_s = min(end_a.level_s, end_b.level_s)
+            while start < high and (first + start) * STEP_S < come_s:
+                vertical[start, v] = vertical[start, last]
+                mean[start] += weight * vertical[start, v]
+                start += 1
+        _margins(one_ft[start:high], one_var[start:high], other_ft[start:high], other_var[start:high], limit_ft, gap)
+        for k in range(start, high):
+            p = _below(gap[k - start])
+            vertical[k, v] = p
+            mean[k] += weight * p
+
+
+@njit(cache=True)
+def _margins(one_ft: F8, one_var: F8, other_ft: F8, other_var: F8, limit_ft: float, out: F8) -> None:
+    """By how many standard deviations two aircraft are closer than the limit. From 0 on, so that it is vectorised."""
+    for k in range(one_ft.size):
+        std_ft = math.sqrt(one_var[k] + other_var[k])
+        out[k] = np.true_divide(limit_ft - abs(one_ft[k] - other_ft[k]), std_ft)
+
+
+@njit(cache=True)
+def _worst(
+    ways_a: int, ways_b: int, ends: int, first: int, low: int, high: int, so_far: tuple[float, float], futures: Futures
+) -> tuple[float, float]:
+    """Keep the worst of each combination in these moments.
+
+    Returns the highest probability over all of them at one moment, and when it first was half as high as at its worst.
+    """
+    most, most_t = so_far
+    some = futures.apart_m
+    some[low:high] = 0.0
+    for h in range(ways_a * ways_b):
+        near, worst = futures.near[h], futures.worst[h]
+        weight = float(futures.turn[0][h // ways_b].weight * futures.turn[1][h % ways_b].weight)
+        for k in range(low, high):
+            p = near[k]
+            if p > 0.0:
+                some[k] += weight * p
+                vertical = futures.vertical[k]
+                for v in range(ends):
+                    worst[v] = max(worst[v], p * vertical[v])
+    for k in range(low, high):
+        at_once = some[k] * futures.level_mean[k]
         if at_once > most:
             if not most >= 0.5 * at_once:
-                most_t = t
+                most_t = (first + k) * STEP_S
             most = at_once
-    total = 0.0
-    for h in range(ways_a * ways_b):
-        for v in range(ends_a * ends_b):
-            weight = futures.turn[0][h // ways_b].weight * futures.turn[1][h % ways_b].weight
-            if known:
-                weight *= futures.level[0][v // ends_b].weight * futures.level[1][v % ends_b].weight
-            total += weight * worst[h, v]
-    return min(total, 1.0), most_t  # weights add up to 1 but for rounding
+    return most, most_t
 
 
 @njit(cache=True)

@@ -33,6 +33,8 @@ from watchkeeper.detectors.conflict.constants import (
     HOVER_MS,
     LEVEL_FT,
     LEVEL_FTS,
+    LEVEL_NEAR_FT,
+    LEVEL_S,
     PLACE_M,
     PLACE_MS,
     RETURN_DEG,
@@ -67,6 +69,8 @@ class Track:
     turn_dps: float = math.nan
     alt_t: float = math.nan
     alt_ft: float = math.nan
+    level_ft: float = math.nan
+    """The altitude of level flight: a mean over LEVEL_S."""
     climb_t: float = math.nan
     climb_fpm: float = math.nan
     slow_climb_fpm: float = math.nan
@@ -230,6 +234,9 @@ def _altitude(row: Track, t: float, alt_ft: float, vs_fpm: float) -> None:
         row.new_alt_ft = alt_ft
         if row.new_alt_n < ALT_REACQUIRE:
             return
+    near = abs(alt_ft - row.level_ft) <= LEVEL_NEAR_FT
+    share = 1.0 - math.exp(-dt_s / LEVEL_S) if near and dt_s <= BREAK_S else 1.0
+    row.level_ft = row.level_ft + share * (alt_ft - row.level_ft) if share < 1.0 else alt_ft
     row.alt_t, row.alt_ft, row.new_alt_ft, row.new_alt_n = t, alt_ft, math.nan, 0
 
 

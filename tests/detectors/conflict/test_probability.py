@@ -10,7 +10,8 @@ from geographiclib.geodesic import Geodesic
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from watchkeeper.detectors.conflict.probability import End, Motion, Needed, Outlook, chance, ends, futures
+from watchkeeper.detectors.conflict.futures import End, Motion, ends, futures
+from watchkeeper.detectors.conflict.probability import Needed, Outlook, chance
 from watchkeeper.detectors.kernels import approach as cpa
 from watchkeeper.detectors.kernels.records import blank
 from watchkeeper.streams.geo import KT_MS, NM_M
