@@ -10,7 +10,7 @@ import numpy as np
 from watchkeeper.detectors.declaration import Declaration
 from watchkeeper.detectors.fleet.fleet import Fleet
 from watchkeeper.detectors.fleet.reasons import Code, no_stream
-from watchkeeper.streams.batch import F8, I8, U1, Bool
+from watchkeeper.streams.batch import F8, I8, U1
 from watchkeeper.streams.kernels import njit
 from watchkeeper.streams.messages import Kind
 
@@ -26,12 +26,12 @@ class Needs(NamedTuple):
     """The streams that detectors need, of all their alarm kinds in one table.
 
     Detector d has the kinds from `kinds[d]` up to `kinds[d + 1]`, kind k the groups from `rows[k]` up to `rows[k + 1]`;
-    of each group one stream will do, and `missing` is the code when there is none.
+    of each group one stream will do (`groups` has a bit for each), and `missing` is the code when there is none.
     """
 
     kinds: I8
     rows: I8
-    groups: Bool
+    groups: I8
     missing: U1
 
 
@@ -44,7 +44,7 @@ def needs_of(declarations: Sequence[Declaration]) -> Needs:
     return Needs(
         np.cumsum([0, *(len(declaration.kinds) for declaration in declarations)]),
         np.cumsum([0, *map(len, needs)]),
-        np.array([[stream in group for stream in Kind] for group in groups], np.bool_).reshape(-1, len(Kind)),
+        np.array([sum(1 << stream for stream in group) for group in groups], np.int64),
         # a vehicle that is given no commands is none that lacks them
         np.array([no_stream(g[0]) if SENSORS & set(g) else NOT_APPLICABLE for g in groups], np.uint8),
     )
@@ -60,24 +60,27 @@ def covered(needs: Needs, fleet: Fleet, t: float) -> U1:
 @njit(cache=True)
 def _cover(last_t: F8, t: float, needs: Needs, codes: U1) -> None:
     kinds, rows, groups, missing = needs
-    for d in range(codes.shape[0]):
-        codes[d] = NOT_APPLICABLE
-        for kind in range(kinds[d], kinds[d + 1]):
-            for s in range(codes.shape[1]):
-                if codes[d, s] == WATCHED:
-                    # a vehicle that one of the detector's kinds judges is judged
-                    continue
+    for s in range(codes.shape[1]):
+        heard = fresh = 0
+        for stream in range(last_t.shape[0]):
+            if last_t[stream, s] > -np.inf:
+                heard |= 1 << stream
+                if t - last_t[stream, s] <= FRESH_S:
+                    fresh |= 1 << stream
+        for d in range(codes.shape[0]):
+            code = NOT_APPLICABLE
+            for kind in range(kinds[d], kinds[d + 1]):
                 found, sends = WATCHED, False
                 for row in range(rows[kind], rows[kind + 1]):
-                    newest = -np.inf
-                    for stream in range(groups.shape[1]):
-                        if groups[row, stream]:
-                            newest = max(newest, last_t[stream, s])
-                    if newest == -np.inf:
+                    if not groups[row] & heard:
                         found = missing[row]
                     else:
                         sends = True
-                        if t - newest > FRESH_S and found == WATCHED:
+                        if found == WATCHED and not groups[row] & fresh:
                             found = SILENT
                 if sends:
-                    codes[d, s] = found
+                    code = found
+                if code == WATCHED:
+                    # a vehicle that one of the detector's kinds judges is judged
+                    break
+            codes[d, s] = code
