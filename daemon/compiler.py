@@ -2,15 +2,16 @@
 
     python -m watchkeeper.daemon.compiler PROCESSES KINDS OFF      see compiling.py, which starts it
 
-The second process is a fork of the first, with everything imported. Each goes through all that is needed, in another
-order; where one comes to a kernel that the other is at, it waits for it. No garbage is collected, because both end
-soon, and Numba leaves out work that need not be done (haste/). Should one fail, kernels are compiled elsewhere when
-they are called.
+The second process is a fork of the first, with everything imported and Numba at work. Each goes through all that is
+needed, in another order; where one comes to a kernel that the other is at, it waits for it. No garbage is collected,
+because both end soon, and Numba leaves out work that need not be done (haste/). Should one fail, kernels are compiled
+elsewhere when they are called.
 """
 
 from __future__ import annotations
 
 import gc
+import math
 import os
 import signal
 import sys
@@ -18,6 +19,7 @@ from collections.abc import Iterable, Sequence
 from itertools import chain
 from typing import Any
 
+import numpy as np
 from numba.core import event
 
 from watchkeeper.config.loader import load
@@ -25,7 +27,9 @@ from watchkeeper.config.schema import Config
 from watchkeeper.daemon.compiling import free_bytes, name_of
 from watchkeeper.daemon.haste import hurry
 from watchkeeper.detectors.engine.warmup import heavy_kernels, warm_up
+from watchkeeper.streams.batch import F8
 from watchkeeper.streams.kernelcache import KernelCache
+from watchkeeper.streams.kernels import njit
 from watchkeeper.streams.messages import KIND_OF_WORD
 
 # With less memory garbage is collected.
@@ -43,6 +47,7 @@ def main(arguments: Sequence[str]) -> int:
     hurry()
     kinds = [KIND_OF_WORD[word] for word in words.split(",")]
     config = _without(off.split(","))
+    _common(np.zeros(1), 1)
     other = os.fork() if int(processes) > 1 else None
     heavy = heavy_kernels(config, kinds)
     longest_first = list(chain.from_iterable(heavy.values()))
@@ -56,6 +61,17 @@ def main(arguments: Sequence[str]) -> int:
         return 0
     warm_up(config, kinds)
     return os.waitstatus_to_exitcode(os.waitpid(other, 0)[1]) if other else 0
+
+
+@njit
+def _common(values: F8, n: int) -> float:
+    """What nearly every kernel needs of Numba: made ready before there are two who would do so."""
+    rows, more, flags = np.zeros(n), np.empty(n), np.zeros(n, np.bool_)
+    for i in range(n):
+        rows[i] = more[i] = max(min(values[i], 1.0), math.sqrt(2.0))
+        flags[i] = math.isnan(rows[i])
+    found: float = max(min(n, 1), int(np.ceil(rows[0]))) + abs(more[0])
+    return found
 
 
 def _without(names: Iterable[str]) -> Config:
