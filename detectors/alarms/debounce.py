@@ -25,11 +25,12 @@ from numpy.typing import NDArray
 from watchkeeper.config.detectors.debounce import Debounce
 from watchkeeper.detectors.fleet.growing import Growing
 from watchkeeper.detectors.kernels.records import blank, take_over
-from watchkeeper.streams.batch import F8, I4, U1, Bool
+from watchkeeper.streams.batch import F8, I4, I8, U1, Bool
 from watchkeeper.streams.kernels import njit
 
 NOTHING, RAISE, STILL, CLEAR = 0, 1, 2, 3
 NO_CELLS: I4 = np.empty(0, np.int32)
+NOTHING_ACTIVE: I8 = np.empty(0, np.int64)
 # How long the evidence must have been less severe than the alarm before the alarm is shown one step less severe: an
 # alarm that falls and rises with its evidence is read as several.
 SETTLED_S = 60.0
@@ -83,6 +84,8 @@ class Debouncer:
         self._growing = Growing.whole(cells)
         self.cells: NDArray[Any] = self._growing.rows(blank(Cell, 1))
         self._ring: NDArray[Any] = blank(Epoch, (len(self.cells), rule.m))
+        # no cell is active: known after somebody has looked, until one is raised
+        self._none_active = False
         self._set(rule)
 
     def _set(self, rule: Debounce) -> None:
@@ -102,7 +105,9 @@ class Debouncer:
     def update(self, cell: I4, t: F8, epoch: F8, score: F8, threshold: F8) -> U1:
         """Count the evidence in row order; for each row NOTHING, RAISE, STILL (active and new) or CLEAR."""
         action = np.zeros(len(cell), np.uint8)
-        _update(Rows(cell, t, epoch, score, threshold), self._rule, self.cells, self._ring, action)
+        if len(cell):
+            _update(Rows(cell, t, epoch, score, threshold), self._rule, self.cells, self._ring, action)
+            self._none_active = self._none_active and not action.any()
         return action
 
     def shown(self, cell: I4, t: F8, action: U1, severity: U1) -> U1:
@@ -113,13 +118,21 @@ class Debouncer:
 
     def lost(self, t: float, cells: int) -> I4:
         """Active cells below `cells` that had no evidence for lost_s; they are cleared."""
-        (active,) = self.cells["active"][:cells].nonzero()
+        active = self.active(cells)
         if not len(active):
             return NO_CELLS
         gone = active[t - self.cells["last_epoch"][active] > self.rule.lost_s].astype(np.int32)
         if len(gone):
             self.reset(gone)
         return gone
+
+    def active(self, cells: int) -> I8:
+        """The active cells below `cells`, which are all that were ever used."""
+        if self._none_active:
+            return NOTHING_ACTIVE
+        (active,) = self.cells["active"][:cells].nonzero()
+        self._none_active = not len(active)
+        return active
 
     def quiet(self, t: float, cells: I4) -> I4:
         """Those of these cells that hold nothing worth keeping: not active, no recent epoch over the threshold."""
@@ -135,6 +148,7 @@ class Debouncer:
     def adopt(self, cell: int, t_onset: float, t_raised: float, t_last: float, severity: int) -> None:
         """Make a cell active as it was before a restart."""
         row = self.cells[cell]
+        self._none_active = False
         row["severity"], row["below_t"] = severity, math.nan
         row["active"], row["t_onset"], row["t_raised"], row["last_epoch"] = True, t_onset, t_raised, t_last
         row["off_run"] = 0
@@ -152,6 +166,7 @@ class Debouncer:
         """Take over a snapshot; counts in progress only if the rule still has the same m."""
         n = len(self.cells)
         take_over(self.cells, state["cells"][:n])
+        self._none_active = False
         if state["ring"].shape[1] == self.rule.m:
             take_over(self._ring, state["ring"][:n])
         else:

@@ -43,7 +43,10 @@ class Watch:
         self._spoke = evidence is not None and len(evidence) > 0
         if evidence is not None:
             self.scores = evidence.score
-            events += self._judge(evidence, t)
+            if self._spoke:
+                events += self._judge(evidence, t)
+            elif evidence.sparse:
+                events += self._absent(evidence.a, t)
             for name, ended in evidence.ended.items():
                 if (cell := self.subjects.find((name,))) >= 0:
                     events += self._end(np.array([cell], np.int32), t, ended)
@@ -56,10 +59,11 @@ class Watch:
     def quiet_until(self, t: float) -> float:
         """Until when nothing happens here if the detector goes on with the evidence that it had at t, or with none."""
         n = self.subjects.high
+        on, watched = self.debouncer.active(n), self.subjects.watched()
+        if not len(on) and not self._spoke and not len(watched):
+            return math.inf
         cells = self.debouncer.cells[:n]
         active = cells["active"]
-        (on,) = active.nonzero()
-        watched = self.subjects.watched()
         if not active[watched].all():
             return t  # cells to be given back
         if self._spoke:

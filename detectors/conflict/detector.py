@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -133,6 +134,10 @@ class Conflict:
             window.t, self._tracks.rows[: fleet.high], fleet.value[adsb], fleet.value_t[adsb], self._entry,
             self._zones.table, self._present,
         )  # fmt: skip
+        if n < 2 and not len(self._followed.key):
+            # a pair needs two: everything that follows would be about nobody
+            self._last, self._figures, self._joined = (scan.pairs[:0], 0, n), None, 0
+            return [_nobody(kind) for kind, on in (("conflict", c.enabled), ("los", self._los_enabled)) if on]
         pairs = self._join(scan.pairs[: scan.run(n, m)], window.t)
         judge(pairs, self._row_of, scan.state, self._motion, self._outlook, self._futures)
         pairs = self._follow(pairs, n, window.t)
@@ -242,6 +247,16 @@ def _figures(pairs: NDArray[Any], overflow: int, aircraft: int) -> dict[str, flo
         "pairs_overflow": float(overflow),
         "aircraft": float(aircraft),
     }
+
+
+@cache
+def _nobody(kind: str) -> Evidence:
+    """Evidence of this kind about no pair."""
+    no_slot, nothing = np.empty(0, np.int32), np.empty(0)
+    numbers = dict.fromkeys(NUMBERS, nothing)
+    return Evidence(
+        kind, no_slot, nothing, nothing, nothing, nothing, np.empty(0, np.uint8), no_slot, numbers, sparse=True
+    )
 
 
 class Found(NamedTuple):

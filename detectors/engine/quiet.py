@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from watchkeeper.detectors.engine.room import crowded
-from watchkeeper.streams.periods import periods_until
+from watchkeeper.streams.periods import periods_over, periods_until
 
 if TYPE_CHECKING:
     from watchkeeper.detectors.engine.pipeline import Pipeline
@@ -43,7 +43,17 @@ def quiet_until(pipeline: Pipeline) -> float:
         until = min(until, watch.quiet_until(t))
     if pipeline.incidents is not None:
         until = min(until, pipeline.incidents.quiet_until())
-    return min(until, pipeline.fleet.quiet_until(t))
+    return min(until, _leaves(pipeline, t))
+
+
+def _leaves(pipeline: Pipeline, t: float) -> float:
+    """When a vehicle that has been unheard for too long will next be looked for: the ticks until then find nobody."""
+    idle_t = pipeline.fleet.quiet_until(t)
+    if math.isinf(idle_t):
+        return idle_t
+    # the tick that reaches a multiple may end up to a tick later; one more for rounding
+    due = periods_until(idle_t - 2.0 * pipeline.clock.tick_s, EVICT_EVERY_S)
+    return max(due, periods_over(t, EVICT_EVERY_S) + 1) * EVICT_EVERY_S
 
 
 def wakes(until: float, tick_s: float) -> int:

@@ -15,6 +15,7 @@ from a filter that has already believed the GPS.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from hashlib import blake2b
 from itertools import pairwise
@@ -224,7 +225,9 @@ class GpsImu:
 
     def quiet_until(self, t: float) -> float:
         """Without samples only coverage changes: when the last fix that was judged, or a stream, is no longer fresh."""
-        n = self._fleet.high
+        n, count = self._fleet.high, self._fleet.count
+        if not (count[Kind.GPS, :n].any() or count[Kind.IMU, :n].any()):
+            return math.inf
         heard_t = (self._judged_t[:n], *self._fleet.last_t[[Kind.GPS, Kind.IMU], :n])
         return min(next_after(times + FRESH_S, t) for times in heard_t)
 

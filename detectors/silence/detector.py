@@ -58,11 +58,7 @@ class Silence:
         fleet = self._fleet
         n = fleet.high
         declared = fleet.declared
-        kinds = [
-            (i, kind)
-            for i, kind in enumerate(self._kinds)
-            if fleet.count[kind, :n].any() or declared.streams[kind, :n].any()
-        ]
+        kinds = [(i, kind) for i, kind in enumerate(self._kinds) if self._can_be_missed(kind)]
         if not kinds:
             self._silent = 0
             return []
@@ -99,6 +95,11 @@ class Silence:
             )
         ]
 
+    def _can_be_missed(self, kind: Kind) -> bool:
+        """Whether anybody sends this stream, or is declared to."""
+        n = self._fleet.high
+        return bool(self._fleet.count[kind, :n].any() or self._fleet.declared.streams[kind, :n].any())
+
     def _silence(self, kind: Kind, t: float) -> tuple[Bool, F8, F8]:
         """Of each vehicle whether this stream can be missed, how long it has been silent, and its limit."""
         cfg, fleet, declared = self._config, self._fleet, self._fleet.declared
@@ -115,7 +116,7 @@ class Silence:
     def quiet_until(self, t: float) -> float:
         """The next moment at which a stream has been silent for its limit."""
         until = math.inf
-        for kind in self._kinds:
+        for kind in filter(self._can_be_missed, self._kinds):
             known, since, limit = self._silence(kind, t)
             until = min(until, next_after(t + (limit - since)[known & (since < limit)], t))
         return until

@@ -47,6 +47,8 @@ def scratch(pipeline: Pipeline) -> frozenset[str]:
     # `_covered` has the fences by another name, and which name is followed first depends on the hash seed
     # `_quiet_until` follows from everything else and is asked again: it is kept where the last ticks were left out
     paths = {".guard._restarts", ".guard._covered", "._quiet_until"}
+    # that no alarm is active is found out by looking
+    paths |= {f".watches['{kind}'].debouncer._none_active" for kind in pipeline.watches}
     for i, fence in enumerate(pipeline.guard.fences):
         # errors that were logged are logged again by another process; the last two are the detector by other names
         paths |= {f".guard.fences[{i}].{name}" for name in ("_logged", "restarts", "_resting", "covering")}

@@ -29,6 +29,22 @@ def test_three_in_a_row_raise_and_two_below_the_clearing_level_clear():
     assert actions[11] == NOTHING
 
 
+def test_after_a_look_that_found_nothing_active_what_is_raised_or_taken_over_is_seen():
+    t, one = np.arange(3.0), np.ones(3)
+    raised, adopted, restored = (Debouncer(RULE, 2) for _ in range(3))
+    for d in (raised, adopted, restored):
+        d.update(np.ones(3, np.int32), t, t, 0.0 * one, one)
+        assert not len(d.active(2))
+        assert not len(d.lost(100.0, 2))
+    raised.update(np.zeros(3, np.int32), t, t, 2.0 * one, one)
+    adopted.adopt(0, 0.0, 1.0, 2.0, 0)
+    restored.restore(raised.snapshot(2))
+    for d in (raised, adopted, restored):
+        assert d.active(2).tolist() == [0]
+        assert d.lost(100.0, 2).tolist() == [0]
+        assert not len(d.active(2))
+
+
 def test_one_measurement_used_five_times_is_one_piece_of_evidence():
     rows = [(float(i), 9.0) for i in range(5)]
     assert run(RULE, rows, epochs=[1.0] * 5) == [NOTHING] * 5
