@@ -38,6 +38,8 @@ EDITIONS: dict[int, tuple[str, ...]] = {
     62: ("1_21", "1_20", "1_19", "1_18", "1_17", "1_16"),
 }
 _HEAD_BYTES = 3
+# Systems send blocks of some hundred bytes, a datagram at most; one of noise costs time by the byte, in each edition.
+BLOCK_MAX = 8192
 # Emitter category of 021/020 to ours (streams/messages.py).
 _CATEGORY: dict[int, float] = {
     **{n: float(n) for n in range(1, 7)}, 10: 7.0, 11: 9.0, 12: 10.0, 13: 14.0, 14: 15.0, 15: 12.0, 16: 11.0, 20: 17.0,
@@ -84,7 +86,9 @@ class Asterix:
                 break
             if at + size > len(data):
                 break
-            if data[at] in EDITIONS:
+            if data[at] in EDITIONS and size > BLOCK_MAX:
+                self.refused[Drop.SIZE] += 1
+            elif data[at] in EDITIONS:
                 self._block(data[at], data[at : at + size], now)
             else:
                 self.refused[Drop.SYNTAX] += data[at] == 0

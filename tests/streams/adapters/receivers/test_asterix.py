@@ -85,6 +85,15 @@ def test_what_a_report_declares() -> None:
     assert told[1]["tcas_ra"] == 0.0
 
 
+def test_a_block_that_no_system_sends_is_refused_unread() -> None:
+    feed = Asterix()
+    huge = bytes((21,)) + (30_000).to_bytes(2, "big") + b"\x80\x01" * 14_998 + b"\0"
+    assert len(huge) == 30_000
+    good = reports(generated.Cat_021_2_6, 43_200.5)
+    assert len(rows(feed, huge + good, MIDNIGHT)) == 1
+    assert feed.refused == {"too_large": 1}
+
+
 def test_an_edition_that_is_not_known_is_refused_and_others_are_passed_over() -> None:
     old = generated.Cat_021_0_26
     record = old.cv_record.create({"080": 0x4CA7B3, "030": (43_200.0, "s")})
