@@ -82,10 +82,15 @@ class Cluster:
         return f"localhost:{self._port}"
 
     def __enter__(self) -> Self:
-        self._jobmanager = self._start("jobmanager.sh", "jobmanager")
-        for _ in range(self._managers):
-            self.add()
-        self.wait(lambda: self.get("/overview")["taskmanagers"] == self._managers, 60.0)
+        try:
+            self._jobmanager = self._start("jobmanager.sh", "jobmanager")
+            for _ in range(self._managers):
+                self.add()
+            self.wait(lambda: self.get("/overview")["taskmanagers"] == self._managers, 180.0)
+        except BaseException:
+            # nobody else would end what has started
+            self.__exit__(None, None, None)
+            raise
         return self
 
     def __exit__(
