@@ -69,11 +69,12 @@ def bounds(flights: Sequence[Flight], cases: Mapping[str, Sequence[Case]]) -> li
 
 
 def smallest(flight: Flight, upright: bool, step: bool) -> float:
-    """The smallest magnitude of one shape in one flight; NaN without velocities."""
+    """The smallest magnitude of one shape in one flight; NaN without velocities, or where nothing ever differs."""
     t, axes = flight.gps.t, slice(2, 3) if upright else slice(0, 2)
     place, speed = local_place(flight.gps.data)[axes], flight.gps.data[VELOCITY][axes]
     residual = np.diff(place, axis=1) - 0.5 * (speed[:, 1:] + speed[:, :-1]) * np.diff(t)
-    if np.isnan(residual).all():
+    residual = np.nan_to_num(residual)
+    if not residual.any():
         return float("nan")
     dt = float(np.median(np.diff(t)))
     fixes = max(int(WITHIN_S / dt), 1)
@@ -82,7 +83,7 @@ def smallest(flight: Flight, upright: bool, step: bool) -> float:
         shape[0] = 1.0
     else:
         shape[:] = dt
-    energy = float(shape @ solve_toeplitz(_autocovariance(np.nan_to_num(residual), fixes), shape))
+    energy = float(shape @ solve_toeplitz(_autocovariance(residual, fixes), shape))
     chance = BUDGET_PER_H * WITHIN_S / 3600.0
     normal = NormalDist()
     return float((normal.inv_cdf(1.0 - chance) + normal.inv_cdf(FOUND)) / np.sqrt(energy))

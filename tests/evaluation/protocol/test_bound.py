@@ -39,3 +39,7 @@ def test_white_positions_show_a_drift_far_better_and_no_velocity_no_bound():
     # a straight line through fifty positions, whose start is as noisy
     assert smallest(white, False, False) < 0.5 * Z * 0.3 / (0.2 * np.sqrt(50))
     assert np.isnan(smallest(flight(np.zeros((3, 100)), velocity=False), False, True))
+
+
+def test_a_frozen_receiver_has_no_bound():
+    assert np.isnan(smallest(flight(np.zeros((3, 200))), False, False))
