@@ -110,7 +110,7 @@ def path_against_velocity(row: Vehicle, par: Settings, work: Work, dt: float) ->
     fine = FINE_STD**2 + (par.velocity_std_mps * dt) ** 2 + (par.timing_std_s * strain(row.accel) * dt) ** 2
     loose_m = 0.5 * dt * (work.loose_mps + row.loose_mps)
     row.slack = keep * row.slack + loose_m / math.sqrt(variance[0])
-    jump = noise = across = 0.0
+    jump = noise = across = upright = 0.0
     for k in range(3):
         gap = fix[k] - row.fix[k] - 0.5 * dt * (fix[3 + k] + row.fix[3 + k])
         change = fix[3 + k] - row.fix[3 + k]
@@ -121,7 +121,10 @@ def path_against_velocity(row: Vehicle, par: Settings, work: Work, dt: float) ->
         gap -= row.lead_s * change
         # twice the error vertically, where there is always a direction
         square = 4.0 * fine if k == 2 else fine + loose_m * loose_m
-        jump += gap * gap / square
+        if k < 2:
+            jump += gap * gap / square
+        else:
+            upright = gap * gap / square
         noise += (gap - row.gap[k]) ** 2 / (2.0 * square)
         row.gap[k] = gap
         most = AGAINST_MAX * row.usual[AGAINST_VERTICAL if k == 2 else AGAINST]
@@ -132,7 +135,9 @@ def path_against_velocity(row: Vehicle, par: Settings, work: Work, dt: float) ->
             across += units * units
         else:
             distance[AGAINST_VERTICAL] = abs(units)
-    distance[JUMP] = math.sqrt(jump)
+    distance[JUMP] = math.sqrt(jump + upright)
+    # which of the two jumped, because the other is no step
+    work.jumped[0], work.jumped[1] = math.sqrt(jump), math.sqrt(upright)
     distance[AGAINST] = max(0.0, math.sqrt(across) - row.slack)
     distance[NOISE] = _mean_square(row, 0, noise / 2.25, NOISE, dt)
 
@@ -175,9 +180,10 @@ def lasting_innovations(row: Vehicle, par: Settings, work: Work, dt: float) -> N
 def steps(row: Vehicle, work: Work, dt: float) -> None:
     """Jumps that stay: what jumped a moment ago and is still off. An outlier jumps back, a slow error never jumped."""
     keep, distance = math.exp(-dt / JUMP_S), work.distance
-    row.jumped[0] = max(distance[JUMP], keep * row.jumped[0])
+    row.jumped[0] = max(work.jumped[0], keep * row.jumped[0])
     row.jumped[1] = max(distance[JUMP_VELOCITY], keep * row.jumped[1])
-    distance[STEP] = math.sqrt(row.jumped[0] * distance[POSITION])
+    row.jumped[2] = max(work.jumped[1], keep * row.jumped[2])
+    distance[STEP] = math.sqrt(max(row.jumped[0] * distance[POSITION], row.jumped[2] * distance[VERTICAL]))
     distance[STEP_VELOCITY] = math.sqrt(row.jumped[1] * distance[VELOCITY])
 
 

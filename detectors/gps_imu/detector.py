@@ -35,7 +35,7 @@ from watchkeeper.detectors.gps_imu.coverage import codes_of, reopen, words_of
 from watchkeeper.detectors.gps_imu.declaration import DECLARATION, DISPLACED, SINCE
 from watchkeeper.detectors.gps_imu.displacement import forget_displacement
 from watchkeeper.detectors.gps_imu.doubts import Doubt, Space, look
-from watchkeeper.detectors.gps_imu.kernel import OFF, Judged, Rows, blank_judged, run
+from watchkeeper.detectors.gps_imu.kernel import OFF, PATH, Judged, Rows, blank_judged, run
 from watchkeeper.detectors.gps_imu.model.fleet import ResidualModel
 from watchkeeper.detectors.gps_imu.naming.coefficients import COEFFICIENTS
 from watchkeeper.detectors.gps_imu.naming.pattern import NAMES, Pattern, follow
@@ -101,7 +101,7 @@ class GpsImu:
         imu, gps = _rows(None, Kind.IMU), _rows(None, Kind.GPS)
         model = [lambda: ResidualModel(CHANNELS[:SCALED]).judge(np.empty((0, SCALED)), np.zeros(0, bool))]
         return [
-            lambda: run(self._table, self._work, self._settings, imu, gps, blank_judged(0)),
+            lambda: run(self._table, self._work, self._settings, imu, gps, np.empty((0, len(PATH))), blank_judged(0)),
             lambda: look(self._doubts, self._settings, self._space, imu, gps),
             lambda: self._sole.watch(self._work, self._settings, imu, gps),
             lambda: self._name(np.empty(0, np.int32), np.empty(0), np.empty(0), np.empty((0, len(CHANNELS)))),
@@ -116,11 +116,11 @@ class GpsImu:
         imu = _rows(window.samples.get(Kind.IMU), Kind.IMU)
         gps = _rows(window.samples.get(Kind.GPS), Kind.GPS)
         judged = blank_judged(len(gps.t))
-        run(self._table, self._work, self._settings, imu, gps, judged)
+        alone = self._sole.watch(self._work, self._settings, imu, gps)
+        run(self._table, self._work, self._settings, imu, gps, self._sole.path(gps, alone.seen), judged)
         look(self._doubts, self._settings, self._space, imu, gps)
         by_filter = np.isfinite(judged.score)
         self._judged_t[gps.slot[by_filter]] = gps.t[by_filter]
-        alone = self._sole.watch(self._work, self._settings, imu, gps)
         suspected = self._table["latched"][gps.slot] == 1
         self._sole.add_to(judged, gps, alone.seen, suspected, self._settings)
         lone = np.flatnonzero(alone.ended)

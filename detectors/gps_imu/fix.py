@@ -54,8 +54,11 @@ from watchkeeper.streams.kernels import njit
 
 
 @njit(cache=True)
-def take_gps(row: Vehicle, par: Settings, work: Work, t: float, data: F8, i: int, sigma: F8) -> float:
-    """One fix; fills `sigma` per channel and returns the score, NaN where there is nothing to judge yet."""
+def take_gps(row: Vehicle, par: Settings, work: Work, t: float, data: F8, i: int, path: F8, sigma: F8) -> float:
+    """One fix, and in `path` what its receiver shows by itself (kernel.PATH).
+
+    Fills `sigma` per channel and returns the score, NaN where there is nothing to judge yet.
+    """
     if row.delay_weight == 0.0:
         row.delay_s, row.delay_weight = par.gps_delay_s, DELAY_PRIOR
     horizon = t - row.delay_s
@@ -112,7 +115,7 @@ def take_gps(row: Vehicle, par: Settings, work: Work, t: float, data: F8, i: int
     force_and_turn(row, work, span, dt, healthy)
     fix_timing(row, par, work, dt)
     sigma[ACCURACY] = par.weight[ACCURACY] * par.threshold * lost_accuracy(row, data, i, dt, healthy)
-    score = scale_channels(row, par, work, sigma, changed, moving, dt)
+    score = scale_channels(row, par, work, path, sigma, changed, moving, dt)
     if not math.isfinite(score):
         relevel(row)  # an IMU at the end of its range can drive the filter out of its own
         return math.nan

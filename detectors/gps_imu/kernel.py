@@ -14,10 +14,12 @@ from numpy.typing import NDArray
 
 from watchkeeper.detectors.gps_imu.fix import take_gps
 from watchkeeper.detectors.gps_imu.imu_bins import take_imu
-from watchkeeper.detectors.gps_imu.state import CHANNELS, Settings, Work
+from watchkeeper.detectors.gps_imu.state import AGAINST, AGAINST_VERTICAL, CHANNELS, REPLAY, STEP, Settings, Work
 from watchkeeper.streams.batch import F8, I4, I8, Bool
 from watchkeeper.streams.kernels import njit
 
+# Channels in which a receiver's own path (alone/) takes part in the filter's verdict.
+PATH = (AGAINST, AGAINST_VERTICAL, STEP, REPLAY)
 # The distances of a fix from what the IMU gives, horizontally and vertically.
 OFF = ("position_off_m", "altitude_off_m", "velocity_off_mps", "climb_off_mps")
 
@@ -65,8 +67,10 @@ def blank_judged(fixes: int) -> Judged:
 
 
 @njit(cache=True)
-def run(table: NDArray[Any], work: NDArray[Any], par: Settings, imu: Rows, gps: Rows, judged: Judged) -> None:
-    """Judge every GPS row."""
+def run(
+    table: NDArray[Any], work: NDArray[Any], par: Settings, imu: Rows, gps: Rows, path: F8, judged: Judged
+) -> None:  # fmt: skip
+    """Judge every GPS row; `path` is what its receiver shows by itself, by [fix, of PATH]."""
     imu_slot, imu_t, gps_slot, gps_t = imu.slot, imu.t, gps.slot, gps.t
     # no literal: what is called with one would be compiled for it, and again for what follows
     i = g = int(np.int64(0))
@@ -81,7 +85,7 @@ def run(table: NDArray[Any], work: NDArray[Any], par: Settings, imu: Rows, gps: 
                 take_imu(row, par, work[0], imu_t[i], imu.data, i)
                 i += 1
             elif with_gps:
-                judged.score[g] = take_gps(row, par, work[0], gps_t[g], gps.data, g, judged.sigma[g])
+                judged.score[g] = take_gps(row, par, work[0], gps_t[g], gps.data, g, path[g], judged.sigma[g])
                 for k in range(3):
                     judged.away[g, k] = row.away[k]
                 judged.away_t[g] = row.away_t

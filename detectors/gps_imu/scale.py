@@ -46,11 +46,13 @@ from watchkeeper.detectors.gps_imu.constants import (
 )
 from watchkeeper.detectors.gps_imu.state import (
     AGAINST,
+    AGAINST_VERTICAL,
     FREEZE,
     INSTANT,
     JUMP,
     MOVING,
     POSITION,
+    REPLAY,
     REST,
     SCALED,
     STEP,
@@ -104,8 +106,14 @@ def expect(row: Vehicle) -> None:
 
 
 @njit(cache=True)
-def scale_channels(row: Vehicle, par: Settings, work: Work, sigma: F8, changed: bool, moving: bool, dt: float) -> float:
-    """Fill `sigma` for all channels and return the fused score."""
+def scale_channels(
+    row: Vehicle, par: Settings, work: Work, path: F8, sigma: F8, changed: bool, moving: bool, dt: float
+) -> float:  # fmt: skip
+    """Fill `sigma` for all channels and return the fused score.
+
+    `path` is what the receiver shows by itself (alone/): where it is known, that is what position against velocity is
+    judged by, because it has limits from a budget of its own.
+    """
     level = row.usual_score[MOVING if moving else REST]
     unit = par.nominal_sigma / level
     # neither calm at rest nor few jumps make the slow errors of a receiver any smaller
@@ -113,6 +121,11 @@ def scale_channels(row: Vehicle, par: Settings, work: Work, sigma: F8, changed: 
     for c in range(SCALED):
         work.ratio[c] = work.distance[c] / row.usual[c]
         sigma[c] = par.weight[c] * (unit if c < INSTANT else lasting) * work.ratio[c]
+    work.against = sigma[AGAINST]
+    if not math.isnan(path[0]):
+        sigma[AGAINST], sigma[AGAINST_VERTICAL] = path[0], path[1]
+        sigma[STEP] = max(sigma[STEP], path[2])
+        sigma[REPLAY] = path[3]
     seen = 1.0 + row.freeze_seen
     in_use = moving or row.vibration > ACTIVE_VIBRATION
     frozen = par.threshold * row.freeze_run / (FREEZE_EPOCHS * seen)
@@ -142,7 +155,7 @@ def scale_channels(row: Vehicle, par: Settings, work: Work, sigma: F8, changed: 
     total = 0.0
     for c in range(STUCK + 1):
         total += sigma[c] ** 8
-    return math.sqrt(math.sqrt(math.sqrt(total)))
+    return float(max(math.sqrt(math.sqrt(math.sqrt(total))), sigma[REPLAY]))
 
 
 @njit(cache=True)

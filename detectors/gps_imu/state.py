@@ -146,8 +146,8 @@ class Vehicle:
     lead_s: float
     """How much older."""
     lead_weight: float
-    jumped: Annotated[F8, (2,)]
-    """Largest recent jump of position and velocity, in sigmas, forgotten within seconds."""
+    jumped: Vector
+    """Largest recent jump of position, velocity and height, in sigmas, forgotten within seconds."""
     along: Annotated[F8, (3,)]
     """Leaky sums: velocity innovation along and across the acceleration, acceleration squared."""
     force: Annotated[F8, (2,)]
@@ -188,6 +188,10 @@ class Vehicle:
     """Attempts at recovery since the latch."""
     latched_t: float
     """When the present verdict was latched, or the last one."""
+    replayed: int
+    """1 while fixes of the past come again, or since they ended with a jump."""
+    genuine_s: float
+    """For how long new fixes have come after that."""
     stood: int
     """Which sensors stood still since the latch: STOOD_GPS, STOOD_IMU."""
     taken: int
@@ -261,6 +265,12 @@ class Work:
     """The filter's position before the fix was fused."""
     total: Vector
     """Where the fix is, seen from the last position that was established, m."""
+    jumped: Annotated[F8, (2,)]
+    """By how much the path of this fix left its velocity, horizontally and vertically, in sigmas."""
+    against: float
+    """Position against velocity as the filter has it, which forgets sooner than what the receiver shows by itself."""
+    then: Annotated[F8, (4,)]
+    """Where the path of the fixes was before (alone/path.py)."""
 
 
 class Settings(NamedTuple):

@@ -22,6 +22,7 @@ from watchkeeper.detectors.gps_imu.constants import (
     MEAN_S,
     POSITION_PATIENCE,
     RETRY_S,
+    RETURN_S,
     SURE_POSITION,
     SURE_VELOCITY,
     TILT_AGAIN,
@@ -37,10 +38,11 @@ from watchkeeper.detectors.gps_imu.displacement import (
 from watchkeeper.detectors.gps_imu.eskf import ACC, ATT, GYR, POS, VEL
 from watchkeeper.detectors.gps_imu.scale import learn_from_mistake
 from watchkeeper.detectors.gps_imu.state import (
-    AGAINST,
     DRIFT,
     DRIFT_VERTICAL,
     FREEZE,
+    JUMP,
+    REPLAY,
     SCALED,
     STOOD_GPS,
     STOOD_IMU,
@@ -73,17 +75,18 @@ def conclude(row: Vehicle, par: Settings, work: Work, sigma: F8, score: float, d
     if row.suspect_run >= LATCH_RUN and row.latched == 0:
         row.latched = 1
         row.latched_t = row.fix_t
-        row.tried = row.blamed = row.stood = row.taken = 0
-        row.calm_s = row.self_s = row.back_s = 0.0
+        row.tried = row.blamed = row.stood = row.taken = row.replayed = 0
+        row.calm_s = row.self_s = row.back_s = row.genuine_s = 0.0
     if row.latched == 1:
         row.stood |= STOOD_GPS if sigma[FREEZE] >= par.threshold else 0
         row.stood |= STOOD_IMU if sigma[STUCK] >= par.threshold else 0
         row.calm_s = row.calm_s + dt if row.mean_score < CALM_PART * par.threshold else 0.0
-        consistent = sigma[AGAINST] < par.threshold and sigma[FREEZE] < par.threshold and sigma[STUCK] < par.threshold
+        consistent = work.against < par.threshold and sigma[FREEZE] < par.threshold and sigma[STUCK] < par.threshold
         row.self_s = row.self_s + dt if consistent else 0.0
+        _follow_replay(row, par, work, sigma, dt)
         if sigma[STUCK] >= par.threshold:
             row.tried = 1  # the attitude is lost: no use in keeping it when the IMU comes back
-        if has_returned(row, par, work, dt):
+        if has_returned(row, par, work, dt) or (row.genuine_s >= RETURN_S and row.self_s >= RETURN_S):
             _release(row, par, work)
         elif row.calm_s >= CALM_S and _sure(row):
             row.latched = 0
@@ -100,6 +103,17 @@ def conclude(row: Vehicle, par: Settings, work: Work, sigma: F8, score: float, d
     if not warm:
         return _told_early(row, par, sigma)
     return max(score, LATCHED * par.threshold) if row.latched == 1 or row.away_t > 0.0 else score
+
+
+@njit(cache=True)
+def _follow_replay(row: Vehicle, par: Settings, work: Work, sigma: F8, dt: float) -> None:
+    """A recording has ended when new fixes come, with a jump: a spoofer that goes on from there has none."""
+    if sigma[REPLAY] >= par.threshold:
+        row.replayed, row.genuine_s = 1, 0.0
+    elif row.replayed == 1 and (row.genuine_s > 0.0 or work.ratio[JUMP] >= GATE):
+        row.genuine_s += dt
+    else:
+        row.replayed = 0
 
 
 @njit(cache=True)

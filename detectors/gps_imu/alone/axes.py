@@ -105,10 +105,12 @@ def _judge(row: Axes) -> None:
     said = row.said
     said[ALL_STUCK] = 2.0 if able >= OTHERS and stuck == able and varying == 0 else 0.0
     said[ONE_STUCK] = 2.0 if stuck > 0 and varying >= OTHERS else 0.0
-    said[SATURATED] = tied
+    # for a second a healthy axis may rest at one value; one at the end of its range does so again
+    said[SATURATED] = min(tied, row.tied)
+    row.tied = tied
     said[SHAKEN] = shaken / max(SHAKEN_MS2, SHAKEN_TIMES * row.usual_shake) if known else 0.0
     for k in range(said.size):
-        if said[k] >= 1.0:
+        if said[k] >= 1.0 or tied >= 1.0:
             return
     row.blocks += 1
     part = 1.0 / min(float(row.blocks), AXES_MEMORY)

@@ -17,6 +17,7 @@ from watchkeeper.detectors.gps_imu.alone.constants import (
     FROZEN_WAY_MPS,
     KEPT,
     REPLAYED,
+    SURPRISE_OF_CHANCE,
 )
 from watchkeeper.detectors.gps_imu.alone.state import Receiver
 from watchkeeper.detectors.gps_imu.state import Work
@@ -24,19 +25,21 @@ from watchkeeper.streams.batch import F8
 from watchkeeper.streams.kernels import njit
 from watchkeeper.streams.messages import GPS
 
-# What a fix is compared by. Position and velocity alone: satellites and accuracy repeat themselves all the time.
-COMPARED = (
+# What a fix is compared by: position and velocity, or velocity alone. Satellites and accuracy repeat themselves all the
+# time.
+ALL = (
     GPS.gps_x, GPS.gps_y, GPS.gps_z, GPS.lat, GPS.lon, GPS.alt_m, GPS.gps_vx, GPS.gps_vy, GPS.gps_vz,
 )  # fmt: skip
+VELOCITY = (GPS.gps_vx, GPS.gps_vy, GPS.gps_vz)
 # A multiplier of good mixing (SplitMix64's first), as a signed number.
 _MIX = np.int64(-4658895280553007687)
 
 
 @njit(cache=True)
-def _digest(data: F8, i: int) -> int:
+def _digest(data: F8, i: int, fields: tuple[int, ...]) -> int:
     """A number that equal fixes share, and that others hardly ever do; never 0."""
     digest = np.int64(1)
-    for c in COMPARED:
+    for c in fields:
         x = data[i, c]
         if not math.isnan(x):
             # exponent and mantissa: every bit of the value but its sign, which the mantissa has
@@ -49,26 +52,46 @@ def _digest(data: F8, i: int) -> int:
 
 
 @njit(cache=True)
-def look_for_replay(row: Receiver, data: F8, i: int, changed: bool) -> float:
-    """How many fixes in a row equal earlier ones in order, as a part of what is needed; keeps this fix."""
-    digest = _digest(data, i)
-    if not changed:
-        return row.replay_run / REPLAYED if row.replay_run >= REPLAYED else 0.0
-    at = -1
-    follow = row.replay_at + 1
-    if row.replay_run > 0 and follow < row.kept_count and row.kept[follow % KEPT] == digest:
+def look_for_replay(row: Receiver, work: Work, data: F8, i: int, changed: bool) -> float:
+    """How many fixes in a row equal earlier ones in order, as a part of what is needed; keeps this fix.
+
+    A recording that begins where the vehicle is has other positions than it had, and the same velocities. By chance
+    those come again as well, where they are rounded: how often is learned.
+    """
+    run = row.replay_run[0] / REPLAYED
+    if changed:
+        run = _follow(row, 0, _digest(data, i, ALL)) / REPLAYED
+    told = work.told
+    if math.isnan(told[0] + told[1]) or (told[0] == row.told[0] and told[1] == row.told[1]):
+        return float(run) if changed or run >= 1.0 else 0.0
+    again = row.replay_run[1]
+    velocities = _follow(row, 1, _digest(data, i, VELOCITY))
+    if velocities != again + 1 or velocities == 1:
+        row.asked += 1.0
+        row.met += 1.0 if velocities == 1 else 0.0
+    chance = (1.0 + row.met) / (2.0 + row.asked)
+    needed = max(float(REPLAYED), SURPRISE_OF_CHANCE / -math.log(chance))
+    return float(max(run, velocities / needed))
+
+
+@njit(cache=True)
+def _follow(row: Receiver, which: int, digest: int) -> int:
+    """How many in a row equal earlier ones in order, with this one, which is kept."""
+    kept, count, at = row.kept[which], row.kept_count[which], -1
+    follow = row.replay_at[which] + 1
+    if row.replay_run[which] > 0 and follow < count and kept[follow % KEPT] == digest:
         at = follow
     else:
-        row.replay_run = 0
-        for back in range(1, min(row.kept_count, KEPT)):
-            if row.kept[(row.kept_count - 1 - back) % KEPT] == digest:
-                at = row.kept_count - 1 - back
+        row.replay_run[which] = 0
+        for back in range(1, min(count, KEPT)):
+            if kept[(count - 1 - back) % KEPT] == digest:
+                at = count - 1 - back
                 break
-    row.replay_at = at
-    row.replay_run = row.replay_run + 1 if at >= 0 else 0
-    row.kept[row.kept_count % KEPT] = digest
-    row.kept_count += 1
-    return row.replay_run / REPLAYED
+    row.replay_at[which] = at
+    row.replay_run[which] = row.replay_run[which] + 1 if at >= 0 else 0
+    kept[count % KEPT] = digest
+    row.kept_count[which] = count + 1
+    return int(row.replay_run[which])
 
 
 @njit(cache=True)

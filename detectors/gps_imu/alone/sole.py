@@ -12,10 +12,8 @@ from watchkeeper.detectors.gps_imu.alone.constants import AXES_S
 from watchkeeper.detectors.gps_imu.alone.kernel import Seen, blank_seen, watch_receivers
 from watchkeeper.detectors.gps_imu.alone.state import Axes, Receiver
 from watchkeeper.detectors.gps_imu.constants import FRESH_S
-from watchkeeper.detectors.gps_imu.kernel import Judged, Rows, blank_judged
+from watchkeeper.detectors.gps_imu.kernel import PATH, Judged, Rows, blank_judged
 from watchkeeper.detectors.gps_imu.state import (
-    AGAINST,
-    AGAINST_VERTICAL,
     AXIS_STUCK,
     INTERFERENCE,
     REPLAY,
@@ -26,9 +24,10 @@ from watchkeeper.detectors.gps_imu.state import (
 from watchkeeper.detectors.gps_imu.state import SATURATED as IMU_SATURATED
 from watchkeeper.detectors.kernels.records import blank
 from watchkeeper.streams.batch import F8, I4, Bool
+from watchkeeper.streams.messages import GPS
 
 # Channels that count next to the filter's own, of a receiver that is known; and of one that has only begun.
-WITH_FILTER = np.array((AGAINST, AGAINST_VERTICAL, REPLAY, INTERFERENCE))
+WITH_FILTER = np.array((REPLAY, INTERFERENCE))
 AT_ONCE = np.array((INTERFERENCE, AXIS_STUCK, IMU_SATURATED, VIBRATION))
 # What is judged of an IMU next to its GPS, and the channels that it fills.
 OF_AXES = np.array((ONE_STUCK, SATURATED, SHAKEN))
@@ -58,6 +57,14 @@ class Sole:
         with_gps = np.maximum(self._receivers["heard_t"][imu.slot], self._axes["begin_t"][imu.slot])
         ended &= imu.t - with_gps > FRESH_S
         return Alone(seen, ended)
+
+    def path(self, gps: Rows, seen: Seen) -> F8:
+        """What receivers show in the channels of PATH, by [fix, channel]; the filter takes it into its verdict.
+
+        NaN where the receiver is not known yet, or tells no velocity: its path knows less than the filter then.
+        """
+        known = seen.known & ~np.isnan(gps.data[:, GPS.gps_vx])
+        return np.ascontiguousarray(np.where(known[:, None], seen.sigma[:, PATH], np.nan))
 
     def add_to(self, judged: Judged, gps: Rows, seen: Seen, suspected: Bool, par: Settings) -> None:
         """Add what was seen of the same fixes: to the filter's verdict, or in its place where it has none.

@@ -11,7 +11,7 @@ from typing import Annotated
 import numpy as np
 from numpy.typing import NDArray
 
-from watchkeeper.detectors.gps_imu.alone.constants import KEPT, RING, STATISTICS
+from watchkeeper.detectors.gps_imu.alone.constants import FAR, KEPT, RING, STATISTICS
 from watchkeeper.streams.batch import F8, I8
 
 Vector = Annotated[F8, (3,)]
@@ -42,19 +42,40 @@ class Receiver:
     """The largest of it in the last seconds."""
     stray: Vector
     """Path minus integrated velocity since the path began, m."""
+    lead_s: float
+    """How much older the velocity is than the position."""
+    lead_sum: float
+    lead_weight: float
+    doubt_sq: float
+    """Variance that the time between fixes has added to it, m2."""
     ring_t: Annotated[F8, (RING,)]
-    ring: Annotated[F8, (RING, 3)]
-    """Earlier values of it."""
+    ring: Annotated[F8, (RING, 4)]
+    """Earlier values of both, for the short windows."""
     ring_count: int
-    # what its statistics are like: mean squares, of the block that is filled, of the one that waits
-    # by [in straight flight or in a manoeuvre]
+    far_t: Annotated[F8, (FAR,)]
+    far: Annotated[F8, (FAR, 4)]
+    """The same for the long ones."""
+    far_count: int
+    step_t: Annotated[F8, (2,)]
+    """When the last step was, horizontally and vertically; 0: none that counts."""
+    step_from: Vector
+    """The path before it, m."""
+    step_to: Vector
+    step_ratio: Annotated[F8, (2,)]
+    """Its size, in limits of one epoch."""
+    # what its statistics are like, by [in straight flight or in a manoeuvre]: mean squares of what was learned, for how
+    # long, the squared limit that follows; then of the block that is filled, and of the one that waits
     mean_sq: Annotated[F8, (2, STATISTICS)]
-    learned_s: Annotated[F8, (2,)]
+    learned_s: Annotated[F8, (2, STATISTICS)]
+    usual_sq: Annotated[F8, (2, STATISTICS)]
+    limit_sq: Annotated[F8, (2, STATISTICS)]
+    """0 until it was first worked out."""
     block_sq: Annotated[F8, (2, STATISTICS)]
-    block_s: Annotated[F8, (2,)]
+    block_s: Annotated[F8, (2, STATISTICS)]
+    block_all_s: float
     block_worst: float
     waiting_sq: Annotated[F8, (2, STATISTICS)]
-    waiting_s: Annotated[F8, (2,)]
+    waiting_s: Annotated[F8, (2, STATISTICS)]
     waiting_worst: float
     good_s: float
     """Time without suspicion."""
@@ -63,11 +84,15 @@ class Receiver:
     beat_s: float
     beats: int
     # equality with earlier fixes
-    kept: Annotated[I8, (KEPT,)]
-    kept_count: int
-    replay_at: int
+    kept: Annotated[I8, (2, KEPT)]
+    """Digests: of position and velocity, and of the velocity alone."""
+    kept_count: Annotated[I8, (2,)]
+    replay_at: Annotated[I8, (2,)]
     """Which of the fixes that are kept the last one equalled; -1 none."""
-    replay_run: int
+    replay_run: Annotated[I8, (2,)]
+    asked: float
+    met: float
+    """Velocities that were looked for among those kept, and that were there by chance."""
     frozen_since_t: float
     frozen_mps: float
     """Speed of the path when the fix began to repeat itself."""
@@ -103,5 +128,7 @@ class Axes:
     usual_change: Annotated[F8, (6,)]
     usual_tie: Annotated[F8, (6,)]
     usual_shake: float
+    tied: float
+    """How much the axis that was most at one value was so in the last second, in thresholds."""
     said: Annotated[F8, (4,)]
     """Of the last block, in thresholds: all axes stuck, one of them, one saturated, vibration."""

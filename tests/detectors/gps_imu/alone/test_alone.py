@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from watchkeeper.config.schema import Config, FleetLimits
-from watchkeeper.detectors.alarms.events import RAISED, AlarmEvent
+from watchkeeper.detectors.alarms.events import CLEARED, RAISED, AlarmEvent
 from watchkeeper.detectors.engine.pipeline import Pipeline
 from watchkeeper.evaluation.attacks.catalogue import catalogue, inject
 from watchkeeper.evaluation.attacks.flight import Flight, Stream
@@ -76,7 +76,8 @@ def test_one_healthy_stream_raises_nothing(flights, strip):
     "attack",
     [
         "gps_bias_10m", "gps_bias_50m", "gps_altitude_bias_20m", "gps_drift_2mps", "gps_noise_5m", "gps_replay_2s",
-        "gps_replay_30s", "gps_freeze", "gps_jamming_20m", "gps_intermittent_20m",
+        "gps_replay_30s", "gps_replay_here_30s", "gps_altitude_bias_5m", "gps_freeze",
+        "gps_jamming_20m", "gps_intermittent_20m",
     ],
 )  # fmt: skip
 def test_a_gps_that_lies_is_found_without_an_imu(flights, attack):
@@ -151,3 +152,33 @@ def test_a_receiver_without_a_position_need_not_send_one(flights):
 def test_satellites_that_are_lost_for_two_seconds_are_no_alarm(flights):
     back = told(told(flights[0], ONSET_S, sats=0.0), ONSET_S + 2.0, sats=14.0)
     assert blind_s([back], ONSET_S) == [np.inf]
+
+
+def lasted_s(flight: Flight, attack: str) -> tuple[float, float]:
+    """When the alarm of an attack of half a minute began after its onset, and ended after its end."""
+    heard = events([inject(catalogue().find(attack), flight, onset_s=ONSET_S).attacked_flight()])
+    (raised,) = (event.t for event in heard if event.state == RAISED)
+    ended = [event.t for event in heard if event.state == CLEARED]
+    return raised - ONSET_S, (ended[0] if ended else np.inf) - ONSET_S - 30.0
+
+
+@pytest.mark.parametrize("attack", ["gps_replay_30s", "gps_bias_5m"])
+def test_a_position_that_comes_back_ends_its_alarm(flights, attack):
+    began_s, ended_s = lasted_s(flights[0], attack)
+    assert began_s < 2.0
+    assert 0.0 < ended_s < 25.0
+
+
+def test_a_slow_drift_of_a_good_receiver_is_found_next_to_an_imu(flights):
+    began_s, _ = lasted_s(flights[0], "gps_drift_0.5mps")
+    assert began_s < 15.0
+
+
+def test_velocities_that_are_rounded_come_again_by_chance(flights):
+    """A hover whose velocity is told in tenths of a metre per second: a few values, again and again."""
+    rng = np.random.default_rng(8)
+    t = np.arange(0.0, 600.0, 0.2)
+    data = np.full((len(GPS), len(t)), np.nan)
+    data[PLACE] = 0.3 * rng.standard_normal((3, len(t)))
+    data[VELOCITY] = np.round(0.08 * rng.standard_normal((3, len(t))), 1)
+    assert events([Flight("quad-round", Stream(t, data), Stream(np.zeros(0), np.zeros((9, 0))))]) == []
