@@ -13,10 +13,12 @@ from typing import Any
 import msgspec
 import pytest
 
+from watchkeeper.config.detectors.conflict import Zone
+from watchkeeper.config.detectors.kinds import KindMinima
 from watchkeeper.config.guests import SETTINGS, build, default, values_of
 from watchkeeper.config.loader import rising
 from watchkeeper.config.schema import Config, FleetLimits
-from watchkeeper.config.section import Setting
+from watchkeeper.config.section import Section, Setting
 from watchkeeper.daemon.reload import merge
 from watchkeeper.detectors.alarms.events import encode_event
 from watchkeeper.detectors.base import Evidence, Window
@@ -27,6 +29,11 @@ from watchkeeper.streams.foreign.states import StateEncoder, decode_state
 
 discover()
 BASE: Config = msgspec.structs.replace(default(), fleet=FleetLimits(max_vehicles=400))
+# A table for each setting that takes an array of them.
+TABLES: dict[type[Section], dict[str, Any]] = {
+    Zone: {"name": "here", "separation_nm": 3.0, "vertical_ft": 500.0},
+    KindMinima: {"between": ("drone", "glider"), "separation_nm": 3.0, "vertical_ft": 500.0},
+}
 # How much of a detector's scenario is played after the change, in batches of about a second.
 AFTER = 28
 
@@ -44,7 +51,7 @@ def live_settings() -> list[tuple[str, str]]:
 def other(setting: Setting, now: Any) -> Any:
     """A value that is allowed, is not the present one, and makes a difference where one can be made."""
     if setting.table is not None:
-        return ({"name": "here", "separation_nm": 3.0, "vertical_ft": 500.0},)
+        return (TABLES[setting.table],)
     if setting.kind is bool:
         return not now
     if setting.kind is tuple:
