@@ -20,11 +20,17 @@ from tools.site.hooks import outside, repository
 from where import DOCS, ROOT
 
 SIZES = {"desktop": (1280, 900), "phone": (390, 844)}
-# What is wrong with a page as it is shown: pictures that are none, and content that is wider than the screen.
+# What is wrong with a page as it is shown: pictures that are none, content that is wider than the screen, and
+# sentences in a column that has room for a word.
 WRONG = """() => {
   const wide = document.documentElement.scrollWidth - window.innerWidth;
   const broken = [...document.images].filter((i) => i.complete && !i.naturalWidth).map((i) => i.src);
-  return [...broken.map((src) => `no picture ${src}`), ...(wide > 1 ? [`${wide} px too wide`] : [])];
+  const narrow = [...document.querySelectorAll("td")].filter((td) => td.innerText.length > 90 && td.clientWidth < 150);
+  return [
+    ...broken.map((src) => `no picture ${src}`),
+    ...(wide > 1 ? [`${wide} px too wide`] : []),
+    ...narrow.map((td) => `${td.clientWidth} px for ${td.innerText.slice(0, 40)}`),
+  ];
 }"""
 
 

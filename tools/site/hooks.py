@@ -1,5 +1,7 @@
 """What mkdocs does to our pages on the way: links that leave docs/ lead to the repository, where such files are shown.
 
+Cells of a table that hold sentences are marked, so that `docs/site.css` can give them room.
+
 Pages are written for a reader of the repository, where `../deploy/compose/bench/README.md` is a file. On the site there
 is no such page. mkdocs.yml names this module as a hook.
 
@@ -16,6 +18,10 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
+CELL = re.compile(r"<td>(.*?)</td>", re.DOTALL)
+TAG = re.compile(r"<[^>]*>")
+# More characters than this are a sentence, not a name or a number.
+SENTENCE = 80
 LINK = re.compile(r"(\]\()((?!\w+:|#)[^)\s]+)(\))")
 
 
@@ -62,3 +68,12 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
         return f"{found[1]}{repository()}/{path}{found[3]}" if path else found[0]
 
     return LINK.sub(full, markdown)
+
+
+def on_page_content(html: str, **_: Any) -> str:
+    """Called by mkdocs for each page, after Markdown has become HTML."""
+
+    def marked(found: re.Match[str]) -> str:
+        return f'<td class="sentence">{found[1]}</td>' if len(TAG.sub("", found[1])) > SENTENCE else found[0]
+
+    return CELL.sub(marked, html)
