@@ -14,6 +14,7 @@ from watchkeeper.detectors.gps_imu.constants import DELAY_PRIOR, LEVEL_FIRST, SE
 from watchkeeper.detectors.gps_imu.detector import GpsImu
 from watchkeeper.detectors.gps_imu.eskf import POS, VEL
 from watchkeeper.detectors.gps_imu.fix import _update, take_gps
+from watchkeeper.detectors.gps_imu.kernel import PATH
 from watchkeeper.detectors.gps_imu.state import (
     ACCURACY,
     AGAINST,
@@ -44,8 +45,8 @@ POSITION_M = np.array([100.0, 50.0, -30.0])
 
 
 @njit
-def _take(table, par, work, t, data, sigma):
-    return take_gps(table[0], par, work[0], t, data, 0, sigma)
+def _take(table, par, work, t, data, path, sigma):
+    return take_gps(table[0], par, work[0], t, data, 0, path, sigma)
 
 
 @njit
@@ -59,6 +60,8 @@ class Made:
     def __init__(self, **changed: Any) -> None:
         self.table, self.work = blank(Vehicle, 1), blank(Work, 1)
         self.sigma = np.zeros(len(CHANNELS))
+        # nothing is known of the receiver's own path
+        self.path = np.full(len(PATH), np.nan)
         row = self.table[0]
         before = {
             "phase": TRACKING, "placed": 1, "quat": [1.0, 0.0, 0.0, 0.0], "vel": VELOCITY_MS, "pos": POSITION_M,
@@ -79,7 +82,7 @@ class Made:
             data[0, GPS[name]] = self.fix[k]
         for name, value in fields.items():
             data[0, GPS[name]] = value
-        return float(_take(self.table, par, self.work, t, data, self.sigma))
+        return float(_take(self.table, par, self.work, t, data, self.path, self.sigma))
 
     def __getitem__(self, name: str) -> Any:
         return self.table[0][name]
@@ -156,10 +159,17 @@ def test_distances_are_those_of_mahalanobis():
 
 
 def test_what_jumped_a_moment_ago_and_is_still_off_is_a_step():
-    made = Made(pos=POSITION_M - [3.0, 0.0, 0.0], jumped=[9.0, 0.0])
+    made = Made(pos=POSITION_M - [3.0, 0.0, 0.0], jumped=[9.0, 0.0, 0.0])
     made.take()
     distance = made.work[0]["distance"]
     assert distance[STEP] == pytest.approx(math.sqrt(9.0 * math.exp(-DT / 2.0) * distance[POSITION]))
+
+
+def test_what_jumped_upwards_a_moment_ago_and_is_still_off_is_a_step_too():
+    made = Made(pos=POSITION_M - [0.0, 0.0, 3.0], jumped=[0.0, 0.0, 9.0])
+    made.take()
+    distance = made.work[0]["distance"]
+    assert distance[STEP] == pytest.approx(math.sqrt(9.0 * math.exp(-DT / 2.0) * distance[VERTICAL]))
 
 
 def test_a_velocity_that_lags_behind_the_acceleration_adds_up():
