@@ -67,13 +67,20 @@ def _say(subjects: Sequence[str], facts: TrackFacts, *, over: bool = False) -> s
 
 
 SECONDS = 80
+# Emitter categories (streams/messages.py).
+GLIDER, DRONE, SHIP = 9.0, 14.0, 40.0
 
 
 def _contradictions() -> Iterator[Batch]:
-    """Four aircraft: one teleports and comes back, one reports a wrong speed."""
-    lat, gs_kt = COLUMN[Kind.ADSB]["lat"], COLUMN[Kind.ADSB]["gs_kt"]
-    for second, batch in enumerate(simulate("head-on", seed=1, seconds=SECONDS, vehicles=4).batches()):
+    """Eight tracks: one teleports, one reports a wrong speed, and a drone, a glider and a ship fly as airliners do."""
+    column = COLUMN[Kind.ADSB]
+    lat, gs_kt, category, operator_m = (column[name] for name in ("lat", "gs_kt", "category", "operator_m"))
+    for second, batch in enumerate(simulate("head-on", seed=1, seconds=SECONDS, vehicles=8).batches()):
         adsb = batch.kinds[Kind.ADSB]
+        if second >= 30:
+            for vid, declared in ((4, DRONE), (5, GLIDER), (6, SHIP), (7, DRONE)):
+                adsb.data[category, adsb.vid == vid] = declared
+            adsb.data[operator_m, adsb.vid == 7] = 50_000.0
         adsb.data[lat, (adsb.vid == 3) & (30 <= second < 60)] += 2.0
         adsb.data[gs_kt, (adsb.vid == 2) & (second >= 30)] = 100.0
         yield batch
