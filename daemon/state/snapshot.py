@@ -21,8 +21,9 @@ import msgspec
 from watchkeeper.config.schema import Config
 from watchkeeper.daemon.state.checked import is_sealed, replace_file, seal, unseal
 from watchkeeper.streams.foreign.states import decode_state
+from watchkeeper.streams.messages import FIELDS
 
-FORMAT = 4
+FORMAT = 5
 HEADER_MAX_BYTES = 4096
 PIECE_BYTES = 256 * 1024
 
@@ -52,9 +53,10 @@ class Header(_Format, frozen=True):
 def fingerprint(config: Config, *, spread: bool = False) -> str:
     """What the shape of the state depends on. Thresholds are not part of it: they change without losing state.
 
-    `spread`: it is that of several processes, however many.
+    `spread`: it is that of several processes, however many. A version whose streams have other fields has its own.
     """
-    shape = [FORMAT, config.fleet, config.frames, config.time.tick_s, *(["spread"] if spread else [])]
+    fields = [[kind.word, *(field.name for field in columns)] for kind, columns in FIELDS.items()]
+    shape = [FORMAT, config.fleet, config.frames, config.time.tick_s, fields, *(["spread"] if spread else [])]
     return blake2b(msgspec.json.encode(shape), digest_size=8).hexdigest()
 
 
@@ -111,7 +113,7 @@ def checked_snapshot(path: Path, mark: str) -> tuple[bytes, Header] | None:
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise SnapshotError("not a snapshot of ours", damaged=True) from error
     if header.fingerprint != mark:
-        raise SnapshotError("saved under a configuration of another shape")
+        raise SnapshotError("saved by another version, or under a configuration of another shape")
     if header.bytes != len(payload) or header.crc32 != zlib.crc32(payload):
         raise SnapshotError("damaged", damaged=True)
     return payload, header

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from watchkeeper.config.schema import DEFAULT
 from watchkeeper.daemon.state.snapshot import SnapshotError, fingerprint, previous, read_snapshot, write_snapshot
 from watchkeeper.streams.foreign.states import ARRAY, StateEncoder, decode_state
+from watchkeeper.streams.messages import FIELDS, Kind
 
 ARRAYS = npst.arrays(
     st.sampled_from([np.float64, np.int64, np.int32, np.uint8, np.bool_]), npst.array_shapes(min_dims=0, min_side=0)
@@ -150,6 +151,13 @@ def test_a_snapshot_of_another_shape_is_refused(snapshot: Path) -> None:
     snapshot.mkdir()
     with pytest.raises(SnapshotError, match="unreadable"):
         read_snapshot(snapshot, "mark")
+
+
+def test_a_version_with_other_fields_has_another_fingerprint(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else its snapshot fails in the middle of a restore, with a traceback in place of a reason."""
+    before = fingerprint(DEFAULT)
+    monkeypatch.setitem(FIELDS, Kind.ADSB, FIELDS[Kind.ADSB][:-1])
+    assert fingerprint(DEFAULT) != before
 
 
 def test_the_fingerprint_follows_the_shape_of_the_state_and_not_the_thresholds() -> None:
