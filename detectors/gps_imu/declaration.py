@@ -46,13 +46,13 @@ _MEANING: dict[str, tuple[str, str, str]] = {
     ),
     "step": (
         "what jumped is still off after 2 s",
-        "GPS position stepped {} away from where the IMU puts it",
-        "GPS position stepped {} away from where the IMU put it",
+        "GPS position stepped {} from where the IMU puts it",
+        "GPS position stepped {} from where the IMU put it",
     ),
     "velocity_step": (
         "the same for the velocity",
-        "GPS velocity stepped {} away from what the IMU gives",
-        "GPS velocity stepped {} away from what the IMU gave",
+        "GPS velocity stepped {} from what the IMU gives",
+        "GPS velocity stepped {} from what the IMU gave",
     ),
     "position_against_velocity": (
         "the GPS's own position and velocity do not belong together",

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from watchkeeper.config.adapters import BUILT_IN
 from watchkeeper.config.adapters.base import Source, type_of
 from watchkeeper.config.detectors.conflict import Zone
+from watchkeeper.config.detectors.kinds import WHATS, KindMinima
 from watchkeeper.config.guests import SECTIONS, SETTINGS, build
 from watchkeeper.config.loader import ConfigError, Problem, env_name, load, rising
 from watchkeeper.config.outputs import Notify, Webhook
@@ -55,6 +56,8 @@ def good(setting: Setting) -> st.SearchStrategy[Any]:
         return st.floats(setting.low, setting.high)
     if setting.table is Zone:
         return st.lists(zones(), max_size=3).map(tuple)
+    if setting.table is KindMinima:
+        return st.lists(kind_minima(), max_size=3).map(tuple)
     if setting.table is Source:
         return st.lists(sources(), max_size=3).map(tuple)
     if setting.table is DeclaredVehicles:
@@ -85,6 +88,12 @@ def zones(draw: st.DrawFn) -> dict[str, Any]:
     if zone["radius_nm"] == 0 or draw(st.booleans()):
         del zone["lat"], zone["lon"], zone["radius_nm"]
     return zone
+
+
+@st.composite
+def kind_minima(draw: st.DrawFn) -> dict[str, Any]:
+    minima = {s.key: draw(good(s)) for s in columns(KindMinima) if s.key != "zones"}
+    return minima | {"between": (draw(st.sampled_from(WHATS[1:])), draw(st.sampled_from(WHATS)))}
 
 
 @st.composite
@@ -148,7 +157,7 @@ def configs(draw: st.DrawFn) -> Config:
 
 def without_tables(config: Config) -> Config:
     replace = msgspec.structs.replace
-    detectors = replace(config.detectors, conflict=replace(config.detectors.conflict, zones=()))
+    detectors = replace(config.detectors, conflict=replace(config.detectors.conflict, zones=(), kinds=()))
     bare = replace(config, http=replace(config.http, tokens=()), detectors=detectors)
     return replace(bare, sources=(), webhooks=(), notify=(), topology=replace(config.topology, vehicles=()))
 
