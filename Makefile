@@ -28,14 +28,15 @@ check: $(VENV)/ready ## format, lint, types, imports, rooms
 	$(BIN)/python -m tools.foreign
 	$(MAKE) --no-print-directory check-page
 
-# The scripts of the pages; users never need node, so a machine without it checks everything else.
+# The scripts of the pages, and the workflows; users never need node, so a machine without it checks everything else.
 ifneq ($(and $(shell command -v node),$(shell command -v npm)),)
 check-page: tools/js/node_modules/ready
 	tools/js/node_modules/.bin/eslint --config tools/js/eslint.config.js daemon/live/page daemon/report/page evaluation/conflicts/playback/page
 	tools/js/node_modules/.bin/tsc --project tools/js
+	node tools/js/workflows.js .github/workflows/*.yml
 else
 check-page:
-	@echo "skipped: the scripts of the pages are checked where node and npm are installed"
+	@echo "skipped: the scripts of the pages and the workflows are checked where node and npm are installed"
 endif
 
 tools/js/node_modules/ready: tools/js/package.json tools/js/package-lock.json

@@ -32,6 +32,13 @@ def test_a_file_has_the_form_of_its_schema(name: str, form_of: Callable[..., tup
     assert code == 0, words
 
 
+def test_the_workflows_give_nothing_away(linter: Callable[[str], str], said: Callable[..., tuple[int, str]]) -> None:
+    """By zizmor: no action that others can change, no token that outlives its step, no cache in what is published."""
+    words = ("--offline", "--no-progress", "--color=never", "--config", ROOT / ".github" / "zizmor.yml")
+    code, told = said(linter("zizmor"), *words, ROOT / ".github")
+    assert code == 0, told
+
+
 def test_every_python_that_is_promised_is_tested() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     promised = [c.rpartition(" ")[2] for c in project["classifiers"] if re.search(r":: 3\.\d+$", c)]
