@@ -29,6 +29,14 @@ def test_the_project_has_one_address() -> None:
     assert all(url.startswith(home) for url in PROJECT["urls"].values())
 
 
+def test_an_address_where_nothing_is_is_explained() -> None:
+    """Until an owner is chosen, and no release is made before: tests/tools/test_release.py."""
+    if "/example/" in PROJECT["urls"]["Repository"]:
+        assert "The project has no public address yet" in (ROOT / "docs" / "faq.md").read_text()
+        for page in ("install.md", "grafana.md"):
+            assert "faq.md#why-do-links-lead" in (ROOT / "docs" / page).read_text(), page
+
+
 def test_the_image_has_the_version_of_the_package() -> None:
     tags = {
         (name, version)
