@@ -20,16 +20,25 @@ from tools.site.hooks import outside, repository
 from where import DOCS, ROOT
 
 SIZES = {"desktop": (1280, 900), "phone": (390, 844)}
-# What is wrong with a page as it is shown: pictures that are none, content that is wider than the screen, and
-# sentences in a column that has room for a word.
+# What is wrong with a page as it is shown: pictures that are none, content that is wider than the screen,
+# sentences in a column that has room for a word, headings of columns that are cut within a word, and on a desktop
+# rows whose words only a reader sees who moves the table sideways.
 WRONG = """() => {
   const wide = document.documentElement.scrollWidth - window.innerWidth;
   const broken = [...document.images].filter((i) => i.complete && !i.naturalWidth).map((i) => i.src);
   const narrow = [...document.querySelectorAll("td")].filter((td) => td.innerText.length > 90 && td.clientWidth < 150);
+  const words = [...document.querySelectorAll("th code")].filter((c) => !/[-\\s]/.test(c.innerText));
+  const cut = words.filter((c) => c.getClientRects().length > 1);
+  const column = document.querySelector(".md-content__inner").getBoundingClientRect().right;
+  const seen = (td) => td.getBoundingClientRect().left + 90 < column;
+  const told = (tr) => [...tr.cells].some((td) => td.innerText.length > 30 && seen(td));
+  const hidden = [...document.querySelectorAll("td.sentence")].filter((td) => !told(td.parentElement));
   return [
     ...broken.map((src) => `no picture ${src}`),
     ...(wide > 1 ? [`${wide} px too wide`] : []),
     ...narrow.map((td) => `${td.clientWidth} px for ${td.innerText.slice(0, 40)}`),
+    ...cut.map((c) => `cut: ${c.innerText}`),
+    ...(window.innerWidth > 1000 ? hidden.map((td) => `out of sight: ${td.innerText.slice(0, 40)}`) : []),
   ];
 }"""
 
@@ -61,6 +70,33 @@ def test_lists_and_tables_begin_after_an_empty_line() -> None:
         lines = text.split("\n")
         for before, line in pairwise(lines):
             assert not begins.match(line) or goes_on.match(before), f"{path.name}: {line}"
+
+
+def test_a_table_has_a_head() -> None:
+    """Rows after an empty line are shown as they stand otherwise."""
+    for path in DOCS.rglob("*.md"):
+        lines = path.read_text().split("\n")
+        for before, line, after in zip(lines, lines[1:], lines[2:], strict=False):
+            assert before or not line.startswith("|") or after.startswith("|--"), f"{path.name}: {line}"
+
+
+def test_what_belongs_to_an_entry_of_a_list_is_indented_by_four() -> None:
+    """With less it ends the list on the site, and the next number is 1 again."""
+    for path in DOCS.rglob("*.md"):
+        for number, line in enumerate(path.read_text().split("\n"), 1):
+            assert not re.match(r" {1,3}```", line), f"{path.name}, line {number}"
+
+
+def test_code_after_a_list_does_not_become_a_part_of_it() -> None:
+    """Indented lines after a list are a paragraph of its last entry: a sentence must come between."""
+    fenced = re.compile(r"(?ms)^ *```.*?^ *```")
+    for path in DOCS.rglob("*.md"):
+        text = fenced.sub(lambda found: "\n" * found[0].count("\n"), path.read_text())
+        entry = False
+        for number, block in enumerate(re.split(r"\n{2,}", text), 1):
+            mistaken = entry and re.match(r" {4}(?! )", block)
+            assert not mistaken, f"{path.name}, paragraph {number}: {block[:60]}"
+            entry = bool(re.match(r"(?:- |\d+\. )", block)) or (entry and block.startswith("  "))
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,7 @@
 """What mkdocs does to our pages on the way: links that leave docs/ lead to the repository, where such files are shown.
 
-Cells of a table that hold sentences are marked, so that `docs/site.css` can give them room.
+Cells of a table that hold sentences are marked, so that `docs/site.css` can give them room. Pictures are links to
+themselves: a column of text is narrower than a screenshot, and a phone much more so.
 
 Pages are written for a reader of the repository, where `../deploy/compose/bench/README.md` is a file. On the site there
 is no such page. mkdocs.yml names this module as a hook.
@@ -22,6 +23,7 @@ CELL = re.compile(r"<td>(.*?)</td>", re.DOTALL)
 TAG = re.compile(r"<[^>]*>")
 # More characters than this are a sentence, not a name or a number.
 SENTENCE = 80
+PICTURE = re.compile(r'(?<!">)<img [^>]*src="([^"]+)"[^>]*>')
 LINK = re.compile(r"(\]\()((?!\w+:|#)[^)\s]+)(\))")
 
 
@@ -76,4 +78,4 @@ def on_page_content(html: str, **_: Any) -> str:
     def marked(found: re.Match[str]) -> str:
         return f'<td class="sentence">{found[1]}</td>' if len(TAG.sub("", found[1])) > SENTENCE else found[0]
 
-    return CELL.sub(marked, html)
+    return PICTURE.sub(r'<a href="\1">\g<0></a>', CELL.sub(marked, html))
