@@ -134,12 +134,21 @@ class Debouncer:
         self._none_active = not len(active)
         return active
 
+    @property
+    def may_be_active(self) -> bool:
+        """False when it is known, without another look, that no cell is active."""
+        return not self._none_active
+
     def quiet(self, t: float, cells: I4) -> I4:
         """Those of these cells that hold nothing worth keeping: not active, no recent epoch over the threshold."""
         recent = t - self.cells["last_epoch"][cells] <= self.rule.bridge_s
         fresh = recent & self._ring["over"][cells].any(axis=1)
         idle: I4 = cells[~self.cells["active"][cells] & ~fresh]
         return idle
+
+    def counting(self, cells: int) -> bool:
+        """Whether a cell below `cells` has an epoch over the threshold."""
+        return bool(self._ring["over"][:cells].any())
 
     def counts(self, active: Bool) -> bool:
         """Whether a cell that is not active, of those below `len(active)`, has an epoch over the threshold to count."""

@@ -48,6 +48,11 @@ class Subjects(Protocol):
         """A cell for the subject of an alarm that was active at t, before a restart; -1 when there is no room."""
         ...
 
+    @property
+    def watches(self) -> bool:
+        """Whether there are cells that can be given back."""
+        ...
+
     def watched(self) -> I4:
         """Cells that can be given back with `release`."""
         ...
@@ -104,6 +109,11 @@ class Vehicles:
     def claim(self, names: tuple[str, ...], t: float) -> int:
         """See Subjects."""
         return _slot(self._fleet, names[0], t)
+
+    @property
+    def watches(self) -> bool:
+        """Never: a slot belongs to the fleet."""
+        return False
 
     def watched(self) -> I4:
         """None: a slot belongs to the fleet."""
@@ -167,6 +177,11 @@ class _Given(Generic[K]):
     def repeats(self, cells: I4, since_t: F8, t: float) -> Bool:  # noqa: ARG002
         """Always: evidence about these comes with reports."""
         return np.ones(len(cells), bool)
+
+    @property
+    def watches(self) -> bool:
+        """See Subjects."""
+        return bool(self.cell_of)
 
     def watched(self) -> I4:
         """All cells in use."""

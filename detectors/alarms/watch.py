@@ -39,6 +39,9 @@ class Watch:
 
     def step(self, evidence: Evidence | None, t: float) -> list[AlarmEvent]:
         """Judge this tick's evidence (None: the detector had nothing to say) and give up on alarms without any."""
+        if evidence is None and not self.debouncer.may_be_active:
+            self._spoke = False
+            return []
         events: list[AlarmEvent | None] = []
         self._spoke = evidence is not None and len(evidence) > 0
         if evidence is not None:
@@ -59,6 +62,10 @@ class Watch:
     def quiet_until(self, t: float) -> float:
         """Until when nothing happens here if the detector goes on with the evidence that it had at t, or with none."""
         n = self.subjects.high
+        if not self.debouncer.may_be_active:
+            if self.subjects.watches or (self._spoke and self.debouncer.counting(n)):
+                return t  # cells to be given back, or epochs that may make an alarm
+            return math.inf
         on, watched = self.debouncer.active(n), self.subjects.watched()
         if not len(on) and not self._spoke and not len(watched):
             return math.inf
@@ -82,6 +89,8 @@ class Watch:
 
     def tidy(self, t: float) -> None:
         """Give back cells that hold nothing worth keeping; until then they only cost room."""
+        if not self.subjects.watches:
+            return
         idle = self.debouncer.quiet(t, self.subjects.watched())
         if len(idle):
             # the next subject in these cells must not inherit their last epochs

@@ -126,7 +126,7 @@ class Conflict:
         adsb = Kind.ADSB
         if (samples := window.samples.get(adsb)) is not None:
             self._tracks.update(samples)
-        elif not fleet.count[adsb, : fleet.high].any():
+        elif not fleet.sends(adsb):
             # nobody here sends ADS-B: no kernel of pairs is needed, nor compiled
             self._last, self._figures, self._joined = (scan.pairs[:0], 0, 0), None, 0
             return []

@@ -16,7 +16,6 @@ import numpy as np
 
 from watchkeeper.config.detectors.watch import Watch
 from watchkeeper.detectors.alarms.events import AlarmBook, AlarmEvent, Finding
-from watchkeeper.detectors.base import next_after
 from watchkeeper.detectors.coverage.declaration import DETECTOR, PART_FAILED, WATCH
 from watchkeeper.detectors.coverage.table import Table
 from watchkeeper.detectors.declaration import Ended
@@ -51,17 +50,17 @@ class WatchAlarms:
         self._settings = settings
         on = set(settings.reasons) if settings.enabled else set()
         # after how many seconds each code is an alarm, of vehicles that were never judged and that were
-        self._first_s: F8 = np.full(len(NAMES), NEVER)
-        self._lost_s: F8 = np.full(len(NAMES), NEVER)
+        self.first_s: F8 = np.full(len(NAMES), NEVER)
+        self.lost_s: F8 = np.full(len(NAMES), NEVER)
         for name in on:
             at_once = name not in ADVISORY
-            self._first_s[CODE_OF[name]] = 0.0 if at_once else settings.missing_s
-            self._lost_s[CODE_OF[name]] = 0.0 if at_once else settings.lost_s
+            self.first_s[CODE_OF[name]] = 0.0 if at_once else settings.missing_s
+            self.lost_s[CODE_OF[name]] = 0.0 if at_once else settings.lost_s
         if "no_fix" in on:
-            self._first_s[Code.NO_FIX] = self._lost_s[Code.NO_FIX] = settings.no_fix_s
+            self.first_s[Code.NO_FIX] = self.lost_s[Code.NO_FIX] = settings.no_fix_s
         if "never_aligns" in on:
             for code in (Code.WAITING, Code.ALIGNING, Code.LEARNING):
-                self._lost_s[code] = settings.lost_s
+                self.lost_s[code] = settings.lost_s
 
     @property
     def vehicles(self) -> int:
@@ -75,7 +74,7 @@ class WatchAlarms:
         n = self._fleet.high
         table, said = self._table, self.said[:, :n]
         now, changed = _due(
-            table.code[:, :n], table.since_t[:, :n], table.judged[:, :n], said, t, whole, self._first_s, self._lost_s
+            table.code[:, :n], table.since_t[:, :n], table.judged[:, :n], said, t, whole, self.first_s, self.lost_s
         )
         if not changed.any():
             self.refused = 0
@@ -86,13 +85,6 @@ class WatchAlarms:
         changed[np.flatnonzero(fresh)[room:]] = False
         events = [self._say(slot, now[:, slot], t, explain) for slot in np.flatnonzero(changed).tolist()]
         return [event for event in events if event is not None]
-
-    def quiet_until(self, t: float) -> float:
-        """When the next reason has lasted for long enough, if none changes."""
-        n = self._fleet.high
-        code = self._table.code[:, :n]
-        after_s = np.where(self._table.judged[:, :n], self._lost_s[code], self._first_s[code])
-        return next_after(self._table.since_t[:, :n] + after_s, t)
 
     def _say(self, slot: int, now: U1, t: float, explain: Explain) -> AlarmEvent | None:
         subjects, known = (self._fleet.ids[slot],), bool(self.said[:, slot].any())

@@ -30,7 +30,11 @@ LEARNING_PART = 0.5
 WATCHED, NOT_APPLICABLE, NEVER_ALIGNS = int(Code.WATCHED), int(Code.NOT_APPLICABLE), int(Code.NEVER_ALIGNS)
 UNCONFIRMED = int(Code.UNCONFIRMED)
 ALIGNING, LEARNING, UNALIGNED = int(Code.ALIGNING), int(Code.LEARNING), int(Code.UNALIGNED)
-IS_JUDGED: Bool = np.isin(np.arange(len(NAMES)), JUDGED)
+TOO_SHORT = np.uint8(Code.TOO_SHORT)
+# By code.
+IS_JUDGED, IS_VOID, IS_NOT_YET, IS_PARTLY = (
+    np.isin(np.arange(len(NAMES)), codes) for codes in (JUDGED, VOID, NOT_YET, PARTLY)
+)
 
 
 @dataclass(slots=True)
@@ -124,12 +128,14 @@ class Table:
 
     def _count(self, d: int, slots: I4, tally: Tally) -> None:
         code, judged = self.code[d, slots], self.judged[d, slots]
-        good = judged & ~np.isin(code, VOID)
+        good = judged & ~IS_VOID[code]
         tally.judged += int(good.sum())
         # what was not judged by the end had not enough time
-        why = np.where(np.isin(code, NOT_YET), np.uint8(Code.TOO_SHORT), code)
-        rest = ~good & (code != Code.NOT_APPLICABLE)
-        for found, counts in ((rest, tally.not_judged), (good & np.isin(code, PARTLY), tally.partly)):
+        why = np.where(IS_NOT_YET[code], TOO_SHORT, code)
+        rest = ~good & (code != NOT_APPLICABLE)
+        for found, counts in ((rest, tally.not_judged), (good & IS_PARTLY[code], tally.partly)):
+            if not found.any():
+                continue
             for reason in np.unique(why[found]).tolist():
                 among = slots[found & (why == reason)]
                 counts[NAMES[reason]] = counts.get(NAMES[reason], 0) + len(among)

@@ -59,6 +59,7 @@ class Fence:
         self._fleet = fleet
         self._have(make(config, fleet))
         self.name = self.detector.declaration.name
+        self.kinds = tuple(kind.name for kind in self.detector.declaration.kinds)
         self.failures: Counter[str] = Counter()
         """By method, for metrics."""
         self.error = ""
@@ -95,7 +96,7 @@ class Fence:
         if (self.error or self.remark) and t - self._last_failed >= WELL_S:
             self.error = self.remark = ""
             self._pause_s = PAUSE_S
-        seen = without(window, away) if len(away := self.unseen(t)) else window
+        seen = without(window, away) if self.excluded and len(away := self.unseen(t)) else window
         try:
             found = self.detector.step(seen)
             for evidence in found:
@@ -104,6 +105,10 @@ class Fence:
             self._fail(error, seen)
             return []
         return [self._fenced(evidence) if evidence.further is not None else evidence for evidence in found]
+
+    def rest(self, t: float) -> None:
+        """A tick in which the detector has nothing to do (`quiet_until`), and is not asked."""
+        self._t = t
 
     def _fenced(self, evidence: Evidence) -> Evidence:
         """Evidence whose `further` is asked behind the fence: one that raises adds nothing."""
@@ -114,7 +119,7 @@ class Fence:
     def quiet_until(self, t: float) -> float:
         """Until when the detector has nothing to say without samples; `t` when it does not say."""
         detector = self._resting
-        if detector is None or self.blind or self.error or self.remark or len(self.unseen(t)):
+        if detector is None or self.error or self.remark or not self.whole(t):
             return t
         until = self._safely("quiet_until", lambda: float(detector.quiet_until(t)), restart=True)
         return t if until is None else until
@@ -126,7 +131,13 @@ class Fence:
     @property
     def blind(self) -> bool:
         """Whether nothing is judged by it now."""
-        return self._broken or self.pauses(self._t)
+        return self._broken or self._t < self.paused_until
+
+    def whole(self, t: float) -> bool:
+        """Whether it judges, and sees the samples of everybody."""
+        if self._broken or self._t < self.paused_until:
+            return False
+        return not self.excluded or not len(self.unseen(t))
 
     def unseen(self, t: float) -> I4:
         """The slots whose samples are kept from it now."""

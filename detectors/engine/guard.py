@@ -1,6 +1,6 @@
 """The guard over a pipeline's detectors: each behind its fence, what each judges, and the alarm `watch` where not.
 
-    step(window) -> evidence        of all detectors that work
+    step(window) -> evidence        of all detectors that work, and have something to do
     settle(t, watches) -> events    after the tick's evidence: keep the alarms that nobody can judge now; about once a
                                     second of event time see who is watched, and raise `watch` where somebody is not
     troubles, warnings              what is wrong with detectors and incidents, in words, for /readyz
@@ -11,6 +11,7 @@ Owned by the pipeline. Everything here follows from samples and event time, and 
 from __future__ import annotations
 
 import logging
+import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -33,7 +34,8 @@ from watchkeeper.detectors.fleet.clocks import ClockNote
 from watchkeeper.detectors.fleet.fleet import Fleet
 from watchkeeper.detectors.fleet.reasons import Code
 from watchkeeper.detectors.incidents.declaration import INCIDENT
-from watchkeeper.streams.batch import I4, U1, Bool
+from watchkeeper.streams.batch import F8, I4, U1, Bool
+from watchkeeper.streams.kernels import njit
 from watchkeeper.streams.periods import reaches
 
 log = logging.getLogger(__name__)
@@ -74,6 +76,18 @@ class Guard:
         self.incident_failures = 0
         self._incident_t, self._incident_error = -np.inf, ""
         self._t = -np.inf
+        # until when each detector with its alarms has nothing to do without samples, and until when it stays who is
+        # watched, as far as they were asked since something happened to them
+        self._rests: list[float] = []
+        self._looks_t = -np.inf
+        self.worked = True
+        """Whether a detector had something to do in the last step; those that rest have no alarm that is active."""
+        self.wake()
+
+    def wake(self) -> None:
+        """Something happened besides samples: nobody rests before it is asked again."""
+        self._rests = [-math.inf] * len(self.fences)
+        self._looks_t = -math.inf
 
     @property
     def detectors(self) -> list[Detector]:
@@ -82,10 +96,24 @@ class Guard:
 
     # -- each tick ------------------------------------------------------------------------------------------
 
-    def step(self, window: Window) -> list[Evidence]:
-        """The evidence of all detectors."""
-        self._t = window.t
-        return [found for fence in self.fences for found in fence.step(window)]
+    def step(self, window: Window, *, everybody: bool) -> list[Evidence]:
+        """The evidence of all detectors; of those that rest there is none, unless `everybody` is to be asked.
+
+        With samples nobody rests. A tick that runs without any runs for the sake of somebody else.
+        """
+        t = self._t = window.t
+        if everybody or window.samples:
+            self.wake()
+        evidence: list[Evidence] = []
+        self.worked = False
+        for i, fence in enumerate(self.fences):
+            if self._rests[i] > t + 0.5 * self._tick_s:
+                fence.rest(t)
+            else:
+                self.worked = True
+                self._rests[i] = self._looks_t = -math.inf
+                evidence += fence.step(window)
+        return evidence
 
     @property
     def restarted(self) -> bool:
@@ -96,14 +124,15 @@ class Guard:
     def settle(self, t: float, watches: Mapping[str, Watch]) -> list[AlarmEvent]:
         """Events of this tick beyond those of its evidence."""
         events: list[AlarmEvent] = []
-        for fence in self.fences:
-            unseen = None if fence.blind else fence.unseen(t)
-            if unseen is None or len(unseen):
-                for kind in fence.detector.declaration.kinds:
-                    if kind.name in watches:
-                        events += watches[kind.name].hold(unseen, t, f"the detector {fence.name} failed")
+        for fence in self.fences if self.worked else ():
+            if not fence.whole(t):
+                unseen = None if fence.blind else fence.unseen(t)
+                for kind in fence.kinds:
+                    if kind in watches:
+                        events += watches[kind].hold(unseen, t, f"the detector {fence.name} failed")
         if reaches(t, self._tick_s, LOOK_S):
-            if self._covers:
+            if self._covers and self._looks_t <= t + 0.5 * self._tick_s:
+                self._looks_t = -math.inf
                 self._look(t)
                 whole = np.array([fence is not None and fence.blind for _, fence in self._covered], bool)
                 events += self.alarms.step(t, whole, self._explain)
@@ -113,6 +142,7 @@ class Guard:
     def mark_clocks(self, notes: Iterable[ClockNote]) -> None:
         """Vehicles whose samples are refused because of their clocks are not watched."""
         for note in notes:
+            self._looks_t = -math.inf
             if (slot := self._fleet.slot_of.get(note.name)) is not None:
                 self.clock_off[slot] = note.unsteady or note.late
 
@@ -133,8 +163,8 @@ class Guard:
                 own[applies & refused] = REFUSED
                 if blind:
                     own[applies] = FAILED
-            if fence is not None and len(unseen := fence.unseen(t)):
-                own[unseen] = FAILED
+            if fence is not None and fence.excluded:
+                own[fence.unseen(t)] = FAILED
         self.coverage.update(codes, t, step_s, self._settings.never_s)
 
     @staticmethod
@@ -156,7 +186,7 @@ class Guard:
         return "" if detector is None else fence.ask("explain", lambda: str(detector.explain(slot))) or ""
 
     def _parts(self) -> dict[tuple[str, str], str]:
-        found = {(DETECTOR, fence.name): trouble for fence in self.fences if (trouble := fence.trouble())}
+        found = {(DETECTOR, fence.name): fence.trouble() for fence in self.fences if fence.error}
         if self._incident_error and self._t - self._incident_t < WELL_S:
             found[DETECTOR, INCIDENT] = self._incident_error
         return found
@@ -166,27 +196,40 @@ class Guard:
         """The time of the last tick; -inf before the first."""
         return self._t
 
-    def quiet_until(self, t: float) -> float:
-        """Until when no detector has anything to say without samples, and it stays who is watched and who is not."""
-        until = np.inf
-        for fence in self.fences:
-            until = min(until, fence.quiet_until(t))
+    def quiet_until(self, t: float, watches: Mapping[str, Watch]) -> float:
+        """Until when nothing happens without samples: no detector and no alarm of its kinds has anything to do.
+
+        And it stays who is watched and who is not.
+        """
+        until = math.inf
+        for i, fence in enumerate(self.fences):
+            if self._rests[i] > t:
+                until = min(until, self._rests[i])
+                continue
+            rests = fence.quiet_until(t)
+            alarms = min((watches[kind].quiet_until(t) for kind in fence.kinds if kind in watches), default=math.inf)
+            until = min(until, rests, alarms)
             if until <= t:
                 return t
+            # with an alarm that is active it sees every tick that runs for whatever reason
+            if math.isinf(alarms):
+                self._rests[i] = rests
         if self._incident_error:
             until = min(until, next_after(np.array([self._incident_t + WELL_S]), t))
         if not self._covers:
             return until
-        n = self._fleet.high
-        code = self.coverage.code[:, :n]
-        if ((code == ALIGNING) | (code == LEARNING)).any():
-            return t  # how long they try is counted
-        marked = np.where(self.refused[:n], REFUSED, np.where(self.clock_off[:n], CLOCK_OFF, 0))
-        said = np.where((code == REFUSED) | (code == CLOCK_OFF), code, 0)
-        if ((said != marked) & (code != NOT_APPLICABLE)).any():
-            return t  # the next look will see it
-        seen = min(next_after(self._fleet.last_t[:, :n] + FRESH_S, t), self.alarms.quiet_until(t))
-        return min(until, seen)
+        same = self._looks_t if self._looks_t > t else self._same_until(t)
+        if self._looked_t == t:
+            self._looks_t = same
+        return min(until, same)
+
+    def _same_until(self, t: float) -> float:
+        """Until when it stays who is watched, if nothing is heard."""
+        table, alarms, n = self.coverage, self.alarms, self._fleet.high
+        return _same_until(
+            t, self._fleet.last_t[:, :n], table.code[:, :n], table.since_t[:, :n], table.judged[:, :n],
+            self.refused, self.clock_off, alarms.first_s, alarms.lost_s,
+        )  # fmt: skip
 
     # -- what else happens ----------------------------------------------------------------------------------
 
@@ -200,6 +243,7 @@ class Guard:
 
     def forget(self, slots: I4, t: float) -> list[AlarmEvent]:
         """These vehicles are gone."""
+        self.wake()
         events = self.alarms.forget(slots, t, "forgotten")
         self.coverage.forget(slots)
         self.clock_off[slots] = self.refused[slots] = False
@@ -209,6 +253,7 @@ class Guard:
 
     def retune(self, config: Config) -> None:
         """Take new settings."""
+        self.wake()
         self._settings = config.detectors.watch
         self.alarms.retune(self._settings)
         for fence in self.fences:
@@ -263,9 +308,35 @@ class Guard:
     def restore(self, state: dict[str, Any]) -> None:
         """Take over a snapshot; fences and detectors have theirs."""
         saved = state["coverage"]
+        self.wake()
         self.coverage.restore(saved)
         self.alarms.restore(state["alarms"], saved["detectors"], saved["reasons"])
         self._looked_t, self._t = state["looked_t"], state["t"]
         for column, name in ((self.clock_off, "clock_off"), (self.refused, "refused")):
             column[: len(state[name])] = state[name]
         self.incident_failures, self._incident_t, self._incident_error = state["incidents"]
+
+
+@njit(cache=True)
+def _same_until(
+    t: float, last_t: F8, code: U1, since_t: F8, judged: Bool, refused: Bool, clock_off: Bool, first_s: F8, lost_s: F8
+) -> float:
+    """From the columns of a coverage: when the next reason changes or has lasted for long enough; `t`: at once."""
+    until = np.inf
+    for s in range(code.shape[1]):
+        for stream in range(last_t.shape[0]):
+            due_t = last_t[stream, s] + FRESH_S
+            if due_t >= t:
+                until = min(until, due_t)
+        marked = REFUSED if refused[s] else CLOCK_OFF if clock_off[s] else 0
+        for d in range(code.shape[0]):
+            c = code[d, s]
+            if c in (ALIGNING, LEARNING):
+                return t  # how long they try is counted
+            said = c if c in (REFUSED, CLOCK_OFF) else 0
+            if said != marked and c != NOT_APPLICABLE:
+                return t  # the next look will see it
+            due_t = since_t[d, s] + (lost_s[c] if judged[d, s] else first_s[c])
+            if due_t >= t:
+                until = min(until, due_t)
+    return until

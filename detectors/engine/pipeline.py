@@ -246,6 +246,7 @@ class Pipeline:
             detector = fence.detector
             if isinstance(detector, AcceptingDetector) and fence.ask("accept", partial(detector.accept, slot)):
                 kinds = {kind.name for kind in detector.declaration.kinds}
+                self.guard.wake()
                 for watch in (watch for kind, watch in self.watches.items() if kind in kinds):
                     events += watch.accept(slot, self.watermark)
         if events and self.incidents is not None:
@@ -388,7 +389,7 @@ class Pipeline:
         if self.fleet.declared.any:
             self.fleet.declared.expect(t, self.fleet.high)
         window = Window(t, samples)
-        evidence = self.guard.step(window)
+        evidence = self.guard.step(window, everybody=self.every_tick or self.on_evidence is not None)
         if self.guard.restarted and self.incidents is not None and (links := link_stats(self.detectors)) is not None:
             self.incidents.follow(links)
         if self.on_evidence is not None:
@@ -398,10 +399,11 @@ class Pipeline:
             # a kind that is switched off has no watch
             if found.kind in self.watches:
                 events += self.watches[found.kind].step(found, t)
-        named = {found.kind for found in evidence}
-        for kind, watch in self.watches.items():
-            if kind not in named:
-                events += watch.step(None, t)
+        if self.guard.worked:
+            named = {found.kind for found in evidence}
+            for kind, watch in self.watches.items():
+                if kind not in named:
+                    events += watch.step(None, t)
         events += self.guard.settle(t, self.watches)
         notes = self.clock.take_notes(self._era, t)
         self.guard.mark_clocks(notes)
@@ -530,6 +532,7 @@ class Pipeline:
 
     def restore_alarms(self, events: Iterable[AlarmEvent]) -> None:
         """Make the active alarms those that a journal says are active: it knows better than an older snapshot."""
+        self.guard.wake()
         state.agree_with_journal(self, events)
 
 

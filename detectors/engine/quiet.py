@@ -6,6 +6,9 @@ costs a tick. The parts are the detectors (`Resting` in base.py: one that does n
 count, repeat themselves or end, coverage, notes about clocks, incidents that wait for a look, and vehicles that are to
 be forgotten.
 
+A tick without samples that runs all the same, because somebody has something to do, asks only those who have: a vehicle
+that is no longer fresh costs a look at the coverage, and no detector. Whoever has an active alarm is asked every time.
+
 What happens now and then does so at ticks that reach a multiple of its period of event time. It does not hang on when
 the first sample came: two pipelines that began at different moments do the same things at the same ticks.
 """
@@ -36,24 +39,26 @@ def quiet_until(pipeline: Pipeline) -> float:
         return t
     if pipeline.clock_alarms.waits or crowded(pipeline):
         return t
-    until = min(pipeline.guard.quiet_until(t), pipeline.clock.noted_t)
-    for watch in pipeline.watches.values():
-        if until <= t:
-            return until
-        until = min(until, watch.quiet_until(t))
+    until = min(pipeline.guard.quiet_until(t, pipeline.watches), pipeline.clock.noted_t)
+    if until <= t:
+        return until
     if pipeline.incidents is not None:
         until = min(until, pipeline.incidents.quiet_until())
-    return min(until, _leaves(pipeline, t))
+    return _leaves(pipeline, t, until)
 
 
-def _leaves(pipeline: Pipeline, t: float) -> float:
-    """When a vehicle that has been unheard for too long will next be looked for: the ticks until then find nobody."""
-    idle_t = pipeline.fleet.quiet_until(t)
+def _leaves(pipeline: Pipeline, t: float, until: float) -> float:
+    """When a vehicle that has been unheard for too long will next be looked for: the ticks until then find nobody.
+
+    `until` if that is not before.
+    """
+    # a vehicle that is idle at one multiple of the period is looked for at the next, or a little before
+    idle_t = pipeline.fleet.quiet_until(t, until + 2.0 * EVICT_EVERY_S)
     if math.isinf(idle_t):
-        return idle_t
+        return until
     # the tick that reaches a multiple may end up to a tick later; one more for rounding
     due = periods_until(idle_t - 2.0 * pipeline.clock.tick_s, EVICT_EVERY_S)
-    return max(due, periods_over(t, EVICT_EVERY_S) + 1) * EVICT_EVERY_S
+    return min(until, max(due, periods_over(t, EVICT_EVERY_S) + 1) * EVICT_EVERY_S)
 
 
 def wakes(until: float, tick_s: float) -> int:

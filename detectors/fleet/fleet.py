@@ -126,6 +126,10 @@ class Fleet:
         self._free: list[int] = []
         self.declared = Declared(UNDECLARED, capacity)
         self.door = Door()
+        # whether any vehicle here has sent a kind, as far as that was asked since one was forgotten
+        self._sent: dict[Kind, bool] = {}
+        # nobody will be idle for too long before that: asked when a vehicle comes or goes
+        self._stays_t = -np.inf
 
     def __len__(self) -> int:
         return len(self.slot_of)
@@ -151,6 +155,7 @@ class Fleet:
             self.high += 1
             self.growing.reach(self.high)
         self.slot_of[name] = slot
+        self._stays_t = -np.inf
         self._name(slot, name)
         return slot
 
@@ -208,6 +213,7 @@ class Fleet:
         `mine`: which vehicles belong here.
         """
         since_t = self.declared.since_t
+        self._stays_t = -np.inf
         self.declared = Declared(topology, self.capacity)
         if not self.declared.any:
             return
@@ -222,6 +228,7 @@ class Fleet:
     def ingest(self, samples: Samples) -> None:
         """Take in one window of one kind."""
         kind = samples.kind
+        self._sent[kind] = True
         ring = self.ring.get(kind)
         # a signal's newest value is known by its name only, to its detector
         data = samples.data[:0] if kind is Kind.SIGNAL else samples.data
@@ -234,6 +241,13 @@ class Fleet:
         if self.declared.any and kind in SENT_BY_VEHICLES:
             for slot in self.declared.strangers(samples.slot):
                 self.declared.meet(slot, self.ids[slot])
+
+    def sends(self, kind: Kind) -> bool:
+        """Whether any vehicle that is known has sent this kind."""
+        sent = self._sent.get(kind)
+        if sent is None:
+            sent = self._sent[kind] = bool(self.count[kind, : self.high].any())
+        return sent
 
     def idle(self, t: float) -> I4:
         """Vehicles whose last sample is older than `evict_idle_s` at time t, or that never had one in that time.
@@ -249,17 +263,27 @@ class Fleet:
         """The slots in use, in the order in which their vehicles were met."""
         return np.fromiter(self.slot_of.values(), np.int32, len(self.slot_of))
 
-    def quiet_until(self, t: float) -> float:
-        """When the next vehicle will have been idle for too long, if nothing is heard."""
+    def quiet_until(self, t: float, until: float) -> float:
+        """When the next vehicle will have been idle for too long, if nothing is heard; `until` if it is not before.
+
+        Whoever is heard stays longer: what was found before still says until when nobody leaves.
+        """
+        if self._stays_t >= until:
+            return until
         slots = self._used()
+        leaves = ~self.declared.kept[slots]
         heard = self.last_t[:, slots].max(axis=0)
-        heard = np.where(heard > -np.inf, heard, self.expected_t[slots])
         # who has not been heard so far has something on the way
-        waits = (self.last_t[:, slots] == -np.inf).all(axis=0) & (self.expected_t[slots] > t)
-        return float(np.min(heard, where=~self.declared.kept[slots] & ~waits, initial=np.inf)) + self.evict_idle_s
+        waits = (heard == -np.inf) & (self.expected_t[slots] > t)
+        heard = np.where(heard > -np.inf, heard, self.expected_t[slots])
+        self._stays_t = float(np.min(heard, where=leaves, initial=np.inf)) + self.evict_idle_s
+        idle_t = float(np.min(heard, where=leaves & ~waits, initial=np.inf)) + self.evict_idle_s
+        return min(idle_t, until)
 
     def forget(self, slots: I4, t: float) -> None:
         """Erase what is known of these vehicles; slots with nothing newer than t on the way become free."""
+        self._sent.clear()
+        self._stays_t = -np.inf
         self.last_t[:, slots] = -np.inf
         self.count[:, slots] = 0
         self.declared.forget(slots)
@@ -309,6 +333,8 @@ class Fleet:
 
     def restore(self, state: dict[str, Any]) -> None:
         """Take over a snapshot of a fleet of the same capacity. Declare again after it."""
+        self._sent.clear()
+        self._stays_t = -np.inf
         h = self.high = state["high"]
         self.growing.reach(h)
         self.slot_of = dict(zip(state["ids"], state["slots"].tolist(), strict=True))

@@ -45,8 +45,6 @@ def codes_of(fleet: Fleet, table: NDArray[Any], doubts: NDArray[Any], judged_t: 
     n = fleet.high
     phase, verdict = table["phase"][:n], doubts["verdict"][:n]
     gps, imu = fleet.count[Kind.GPS, :n] > 0, fleet.count[Kind.IMU, :n] > 0
-    if not (gps.any() or imu.any()):
-        return np.full(n, Code.NOT_APPLICABLE, np.uint8)
     moving, tracked = doubts["change_sq"][:n, 0] >= DOUBT_MOTION, phase == TRACKING
     scored = t - judged_t[:n] <= FRESH_S
     codes = np.where(tracked | ~moving, Code.LEARNING, Code.ALIGNING).astype(np.uint8)

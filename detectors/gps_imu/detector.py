@@ -29,6 +29,7 @@ from watchkeeper.config.schema import Config
 from watchkeeper.detectors.base import Evidence, Window, full, next_after
 from watchkeeper.detectors.declaration import Declaration
 from watchkeeper.detectors.fleet.fleet import Fleet, Samples
+from watchkeeper.detectors.fleet.reasons import Code
 from watchkeeper.detectors.gps_imu.alone.sole import Sole
 from watchkeeper.detectors.gps_imu.constants import FRESH_S, WEIGHT
 from watchkeeper.detectors.gps_imu.coverage import codes_of, reopen, words_of
@@ -49,6 +50,8 @@ MODEL, RECOVERING, AWAY = range(len(CHANNELS), len(CHANNELS) + 3)
 CAUSES = (*CHANNELS, "model", "recovering", "not_reestablished")
 NUMBERS = tuple(f"{channel}_sigma" for channel in CHANNELS)
 LIKELY = tuple(f"{name}_p" for name in NAMES)
+# A code as arrays take it.
+NOT_APPLICABLE = int(Code.NOT_APPLICABLE)
 
 
 class GpsImu:
@@ -215,6 +218,8 @@ class GpsImu:
 
     def coverage(self, t: float) -> U1:
         """Whom it judges, and why not the others."""
+        if not (self._fleet.sends(Kind.GPS) or self._fleet.sends(Kind.IMU)):
+            return np.full(self._fleet.high, NOT_APPLICABLE, np.uint8)
         codes = codes_of(self._fleet, self._table, self._doubts, self._judged_t, t)
         reopen(self._doubts, codes)
         return codes
@@ -225,8 +230,8 @@ class GpsImu:
 
     def quiet_until(self, t: float) -> float:
         """Without samples only coverage changes: when the last fix that was judged, or a stream, is no longer fresh."""
-        n, count = self._fleet.high, self._fleet.count
-        if not (count[Kind.GPS, :n].any() or count[Kind.IMU, :n].any()):
+        n = self._fleet.high
+        if not (self._fleet.sends(Kind.GPS) or self._fleet.sends(Kind.IMU)):
             return math.inf
         heard_t = (self._judged_t[:n], *self._fleet.last_t[[Kind.GPS, Kind.IMU], :n])
         return min(next_after(times + FRESH_S, t) for times in heard_t)

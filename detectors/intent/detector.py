@@ -111,10 +111,10 @@ class Intent:
     def step(self, window: Window) -> list[Evidence]:
         """Judge a step, if this tick ends one."""
         t, step_s = window.t, self._config.step_s
+        if not (self._awake or Kind.ACTION in window.samples or Kind.ROUTE in window.samples):
+            return []
         k = periods_over(t, step_s)
         if not self._awake:
-            if Kind.ACTION not in window.samples and Kind.ROUTE not in window.samples:
-                return []
             self._awake = True
             # the first step is the one that the first command belongs to
             self._step = k - 1 if self._end_tick(k) == periods_until(t, self._tick_s) else k
@@ -140,9 +140,11 @@ class Intent:
 
     def quiet_until(self, t: float) -> float:
         """The end of the next step, while anybody is there; after that nothing changes without samples."""
+        if not self._awake:
+            return math.inf
         n = self._fleet.high
         there = (self._fleet.last_t[Kind.ADSB, :n] >= t - self._minima.max_age_s).any()
-        return self._end_t(self._step + 1) if self._awake and there else math.inf
+        return self._end_t(self._step + 1) if there else math.inf
 
     def _judge(self, t: float, since_t: float) -> list[Evidence]:
         m, here = self._minima, self._present

@@ -40,6 +40,7 @@ ALSO = 4
 # which ticks are left out.
 SILENT_S = 60.0
 NOTHING: dict[str, Any] = {}
+NOT_APPLICABLE = int(Code.NOT_APPLICABLE)
 
 
 class SignalDetector:
@@ -130,6 +131,8 @@ class SignalDetector:
     def coverage(self, t: float) -> U1:
         """Who is judged: a vehicle of which one signal at least is known, or has limits and nothing to be learned."""
         n = self._fleet.high
+        if not self._fleet.sends(Kind.SIGNAL):
+            return np.full(n, NOT_APPLICABLE, np.uint8)
         last_t, codes = self._fleet.last_t[Kind.SIGNAL, :n], np.full(n, Code.NOT_APPLICABLE, np.uint8)
         sends = last_t > -np.inf
         if sends.any():

@@ -97,8 +97,8 @@ class Silence:
 
     def _can_be_missed(self, kind: Kind) -> bool:
         """Whether anybody sends this stream, or is declared to."""
-        n = self._fleet.high
-        return bool(self._fleet.count[kind, :n].any() or self._fleet.declared.streams[kind, :n].any())
+        fleet = self._fleet
+        return fleet.sends(kind) or (fleet.declared.any and bool(fleet.declared.streams[kind, : fleet.high].any()))
 
     def _silence(self, kind: Kind, t: float) -> tuple[Bool, F8, F8]:
         """Of each vehicle whether this stream can be missed, how long it has been silent, and its limit."""

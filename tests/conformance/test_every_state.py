@@ -47,6 +47,8 @@ def scratch(pipeline: Pipeline) -> frozenset[str]:
     # `_covered` has the fences by another name, and which name is followed first depends on the hash seed
     # `_quiet_until` follows from everything else and is asked again: it is kept where the last ticks were left out
     paths = {".guard._restarts", ".guard._covered", "._quiet_until"}
+    # so is who rests until when
+    paths |= {".guard._rests", ".guard._looks_t", ".guard.worked"}
     # that no alarm is active is found out by looking
     paths |= {f".watches['{kind}'].debouncer._none_active" for kind in pipeline.watches}
     for i, fence in enumerate(pipeline.guard.fences):
@@ -54,6 +56,11 @@ def scratch(pipeline: Pipeline) -> frozenset[str]:
         paths |= {f".guard.fences[{i}].{name}" for name in ("_logged", "restarts", "_resting", "covering")}
         paths |= {f".guard.fences[{i}].detector.{name}" for name in fence.detector.declaration.scratch}
     return frozenset(paths)
+
+
+def asked_again(path: str) -> bool:
+    """What the fleet remembers of questions about its own columns; it is found by many names."""
+    return path.partition(":")[0].endswith(("._sent", "._stays_t"))
 
 
 @pytest.mark.parametrize("name", sorted(SCENES))
@@ -65,7 +72,7 @@ def test_nothing_is_missing_in_a_snapshot(name: str) -> None:
             if i % 2:
                 pipeline.advance(pipeline.t_max + 3.5)
             fresh = restarted(pipeline, CONFIG)
-            assert list(differences(pipeline, fresh, scratch(pipeline))) == []
+            assert [path for path in differences(pipeline, fresh, scratch(pipeline)) if not asked_again(path)] == []
             assert list(differences(pipeline.gauges(), fresh.gauges())) == []
 
 
