@@ -225,9 +225,9 @@ class Guard:
 
     def _same_until(self, t: float) -> float:
         """Until when it stays who is watched, if nothing is heard."""
-        table, alarms, n = self.coverage, self.alarms, self._fleet.high
+        table, alarms = self.coverage, self.alarms
         return _same_until(
-            t, self._fleet.last_t[:, :n], table.code[:, :n], table.since_t[:, :n], table.judged[:, :n],
+            t, self._fleet.high, self._fleet.last_t, table.code, table.since_t, table.judged,
             self.refused, self.clock_off, alarms.first_s, alarms.lost_s,
         )  # fmt: skip
 
@@ -319,11 +319,12 @@ class Guard:
 
 @njit(cache=True)
 def _same_until(
-    t: float, last_t: F8, code: U1, since_t: F8, judged: Bool, refused: Bool, clock_off: Bool, first_s: F8, lost_s: F8
-) -> float:
+    t: float, slots: int, last_t: F8, code: U1, since_t: F8, judged: Bool, refused: Bool, clock_off: Bool,
+    first_s: F8, lost_s: F8,
+) -> float:  # fmt: skip
     """From the columns of a coverage: when the next reason changes or has lasted for long enough; `t`: at once."""
     until = np.inf
-    for s in range(code.shape[1]):
+    for s in range(slots):
         for stream in range(last_t.shape[0]):
             due_t = last_t[stream, s] + FRESH_S
             if due_t >= t:
