@@ -15,11 +15,9 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
-import platform
 import signal
 import time
-from collections import Counter
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -27,15 +25,12 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from prometheus_client.core import Metric
-
-from watchkeeper.config.loader import ConfigError
 from watchkeeper.config.masking import masked
 from watchkeeper.config.schema import Config
-from watchkeeper.daemon import logs
 from watchkeeper.daemon.background import end, in_background
 from watchkeeper.daemon.compiling import compile_kernels
-from watchkeeper.daemon.families import Collect, gauge, gauges_by, totals_by
+from watchkeeper.daemon.condition import Condition
+from watchkeeper.daemon.families import Collect
 from watchkeeper.daemon.footprint import give_back
 from watchkeeper.daemon.handles import Handles
 from watchkeeper.daemon.history.history import FILE as HISTORY_FILE
@@ -51,9 +46,9 @@ from watchkeeper.daemon.intake.pump import Pump
 from watchkeeper.daemon.intake.queue import Intake
 from watchkeeper.daemon.intake.refusals import Refusals
 from watchkeeper.daemon.intake.sources import LiveSource, source_metrics
-from watchkeeper.daemon.live.view import Live, RefusedError, Totals, Watched
+from watchkeeper.daemon.live.view import Live, RefusedError, Watched
 from watchkeeper.daemon.logs import kv
-from watchkeeper.daemon.outputs.base import NO_BROKER, Context
+from watchkeeper.daemon.outputs.base import Context
 from watchkeeper.daemon.outputs.catalog import make_sinks
 from watchkeeper.daemon.outputs.coverage import CoverageTopics
 from watchkeeper.daemon.outputs.fence import fenced
@@ -65,16 +60,14 @@ from watchkeeper.daemon.outputs.mqtt import deliver_dead_letters
 from watchkeeper.daemon.outputs.readback.echo import Echo, Showing
 from watchkeeper.daemon.outputs.router import AlarmRouter
 from watchkeeper.daemon.outputs.status import say_goodbye, say_hello, status_payload, status_topic
-from watchkeeper.daemon.reload import merge
+from watchkeeper.daemon.reload import Reloader
 from watchkeeper.daemon.state.folder import StateFolder, state_metrics
 from watchkeeper.daemon.state.memory import Memory
 from watchkeeper.daemon.supervisor import Supervisor
-from watchkeeper.daemon.troubles import STOPPING, WARMING, WORKERS, Troubles
+from watchkeeper.daemon.troubles import WARMING, WORKERS, Troubles
 from watchkeeper.daemon.workers import watch_over
 from watchkeeper.detectors.alarms.events import AlarmEvent
-from watchkeeper.detectors.engine.room import full
 from watchkeeper.detectors.engine.warmup import warm_up
-from watchkeeper.detectors.incidents.declaration import INCIDENT
 from watchkeeper.engines.workers.pipeline import SpreadPipeline
 from watchkeeper.streams.mqtt.transport import Will, make_transport
 
@@ -97,7 +90,6 @@ class App:
     def __init__(self, config: Config, *, reload: Callable[[], Config] | None = None, workers: int = 0) -> None:
         self.config = config
         self.version = version("watchkeeper")
-        self._load = reload
         self.state = StateFolder(Path(config.sinks.state_dir)) if config.sinks.state_dir else None
         self.journal = self._open_journal()
         self.metrics = Metrics()
@@ -127,17 +119,18 @@ class App:
             # one more than is allowed is enough to be refused for it
             max_payload_bytes=config.limits.max_payload_bytes + 1,
         )
-        self.troubles = Troubles(lambda: self.config, self._own_reasons, self._own_warnings, self._submit)
+        self.condition = condition = Condition(self)
+        self.troubles = Troubles(lambda: self.config, condition.own_reasons, condition.own_warnings, self._submit)
         if self.journal is not None:
             self.troubles.adopt(self.journal.past.active)
         self.watched = Watched(
             self.pipeline,
             self.version,
-            self._totals,
-            self._turn_s,
-            self.not_ready,
-            self._warnings,
-            self._feeds,
+            condition.totals,
+            condition.turn_s,
+            condition.not_ready,
+            condition.warnings,
+            condition.feeds,
             alarms=lambda: self.troubles.active,
             accept=self._accept,
         )
@@ -155,9 +148,9 @@ class App:
         self.sources = [LiveSource(source, config, self.intake.put_batch) for source in config.sources]
         health = Health(
             self.version,
-            self._status,
-            self.not_ready,
-            self._warnings,
+            condition.status,
+            condition.not_ready,
+            condition.warnings,
             lambda: self.pump.alive,
             lambda: self.pump.age_s,
         )
@@ -165,9 +158,7 @@ class App:
         self.http = HttpServer(self.served, config.http, self.metrics.registry, health) if config.http.enabled else None
         self.handles = Handles()
         self.supervisor = Supervisor()
-        self.reloads: Counter[str] = Counter()
-        self._warm, self._warming = False, WARMING
-        self._alarm_topics = tuple(f"{config.topics.output}/{place}/" for place in ("alarm", INCIDENT))
+        self.reload = Reloader(reload, self.supervisor, lambda: self.config, self._retune)
         self._stopping = asyncio.Event()
         self._said_goodbye = False
         self.metrics.parts += self._parts()
@@ -189,7 +180,7 @@ class App:
             partial(history_metrics, self.history),
             self.memory.metrics,
             self.live.metrics,
-            self._metrics,
+            self.condition.metrics,
             *([self.http.door.metrics, self.http.gate.metrics] if self.http is not None else []),
         ]
 
@@ -304,7 +295,7 @@ class App:
             compile_kernels(self.config, said=self._compiled)
             warm_up(self.config)
             if self._spread is not None:
-                self._warming = WORKERS
+                self.condition.warming = WORKERS
                 self._spread.start()
 
         compiling = asyncio.create_task(in_background("warm-up", work))
@@ -317,11 +308,11 @@ class App:
             gc.collect()
             gc.freeze()
             give_back()
-            self._warm = True
+            self.condition.warm = True
             log.info("warmed up", extra=kv(seconds=round(time.monotonic() - began, 2)))
 
     def _compiled(self, done: int, most: int) -> None:
-        self._warming = f"{WARMING}: {done} of at most {most} kernels compiled, once per version"
+        self.condition.warming = f"{WARMING}: {done} of at most {most} kernels compiled, once per version"
 
     async def _watch(self) -> None:
         async with asyncio.TaskGroup() as group:
@@ -334,7 +325,7 @@ class App:
                 *(begin(sink.run(), sink.name) for sink in self.router.tasks),
                 begin(deliver_dead_letters(self.letters, self.transport, self.config), "dead letters"),
                 begin(ping_gateways(self.pipeline, self.transport, lambda: self.config), "ping"),
-                begin(self.supervisor.run(lambda: self.pump.alive, self._status), "supervisor"),
+                begin(self.supervisor.run(lambda: self.pump.alive, self.condition.status), "supervisor"),
                 pump := begin(self.pump.run(), "pump"),
                 *(sources := [begin(s.run(), masked(s.source.url)) for s in self.sources]),
                 begin(self.memory.run(), "snapshots"),
@@ -404,92 +395,8 @@ class App:
         self.echo.disconnected()
         self.router.disconnected()
 
-    def not_ready(self) -> list[str]:
-        """Why alarms cannot be relied on now; empty when they can."""
-        reasons = self._own_reasons()
-        return reasons if self._stopping.is_set() else [*reasons, *map(masked, self.pipeline.guard.troubles())]
-
-    def _own_reasons(self) -> list[str]:
-        """The same without what the pipeline raises alarms about itself."""
-        if self._stopping.is_set():
-            return [STOPPING]
-        reasons = [] if self._warm else [self._warming]
-        if not self.transport.connected:
-            reasons.append(f"{NO_BROKER} {self.config.broker.url}: {self.transport.last_error}".rstrip(": "))
-        reasons += self.transport.health(*self._alarm_topics) + self.echo.health()
-        reasons += [f"journal {reason}" for reason in self.router.journal_health()]
-        return [masked(reason) for reason in (*reasons, *self.memory.health())]
-
-    def _warnings(self) -> list[str]:
-        """What else is wrong, though alarms are raised and published: ways out that do not deliver, damaged state."""
-        gate = self.http.gate.warnings() if self.http is not None else []
-        return [*self._own_warnings(), *gate, *map(masked, self.pipeline.guard.warnings())]
-
-    def _own_warnings(self) -> list[str]:
-        """The same without what the pipeline raises alarms about itself."""
-        vital = self.transport.health(*self._alarm_topics)
-        refused = [said for said in self.transport.health() if said not in vital]
-        kept = self.state.warnings() if self.state is not None else []
-        clock = self.pump.wall.health(self.config.time.wall_tolerance_s)
-        sources = (words for live in self.sources for words in live.health.health())
-        heard = (*self.hearing.health(), *self.pump.health(), *self.refusals.health(), *sources)
-        # without a broker `not_ready` says so already
-        sinks = (words for words in self.router.warnings() if NO_BROKER not in words or self.transport.connected)
-        said = (*sinks, *refused, *heard, *full(self.pipeline), *clock, *kept)
-        # an error of a library may name an address with its login
-        return [masked(words) for words in said]
-
-    def _status(self) -> str:
-        state = ", ".join([*self.not_ready(), *self._warnings()]) or "watching"
-        return f"{state}: {len(self.pipeline.fleet)} vehicles, {len(self.pipeline.active)} active alarms"
-
-    def _metrics(self) -> Iterator[Metric]:
-        yield gauge("ready", "1 while /readyz says yes", not self.not_ready())
-        yield gauge("troubles", "Parts of the daemon about which a `watch` alarm is active", len(self.troubles.active))
-        reloads = totals_by(["result"], "reloads", "Configuration reloads")
-        for result in ("applied", "refused"):
-            reloads.add_metric([result], self.reloads[result])
-        yield reloads
-        info = gauges_by(["version", "python", "transport"], "build_info", "Constant 1")
-        info.add_metric([self.version, platform.python_version(), self.config.broker.transport], 1)
-        yield info
-
-    def _totals(self) -> Totals:
-        """Counts for the live page."""
-        dropped = sum(self.letters.counts.values()) + sum(self.pipeline.drops.values()) + self.intake.dropped
-        return Totals(self.intake.received, dropped, len(self.intake), self.pump.busy_s)
-
-    def _turn_s(self) -> float:
-        turn_s, self.pump.recent_slice_s = self.pump.recent_slice_s, 0.0
-        return turn_s
-
-    def _feeds(self) -> list[dict[str, Any]]:
-        """Where samples come from, for the live page: the broker, and receivers next to it."""
-        broker = {"name": masked(self.config.broker.url), "connected": self.transport.connected, "type": "broker"}
-        sources = [(live.source, live.connected) for live in self.sources]
-        return [broker, *({"name": masked(s.url), "connected": up, "type": s.type} for s, up in sources)]
-
-    def reload(self) -> None:
-        """Read the configuration again; a bad one changes nothing."""
-        if self._load is None:
-            return
-        self.supervisor.reloading()
-        try:
-            self._reload(self._load)
-        except Exception:  # a configuration that nobody foresaw: the old one stays, and the supervisor is answered
-            self.reloads["refused"] += 1
-            log.exception("configuration refused")
-        finally:
-            self.supervisor.ready()
-
-    def _reload(self, load: Callable[[], Config]) -> None:
-        try:
-            config, changed, waiting = merge(self.config, load())
-        except ConfigError as error:
-            self.reloads["refused"] += 1
-            for problem in error.problems:
-                log.error("configuration refused", extra=kv(key=problem.key, problem=" ".join(str(problem).split())))
-            return
+    def _retune(self, config: Config) -> None:
+        """Judge by other live settings from now on."""
         # workers that judge something now judge it by the old settings
         self._submit(self.pipeline.settle(), None)
         try:
@@ -498,16 +405,12 @@ class App:
             self.pipeline.retune(self.config)
             raise
         self.config = self.pump.config = config
-        logs.set_up(config.log)
-        self.reloads["applied"] += 1
-        log.info("configuration reloaded", extra=kv(changed=",".join(changed) or "nothing"))
-        if waiting:
-            log.warning("these settings need a restart", extra=kv(keys=",".join(waiting)))
 
     # -- stop -----------------------------------------------------------------------------------------------
 
     def stop(self) -> None:
         """Begin the orderly end; `run` returns when it is done."""
+        self.condition.stopping = True
         self._stopping.set()
 
     async def _drain(self, pump: asyncio.Task[None], sources: list[asyncio.Task[None]]) -> None:

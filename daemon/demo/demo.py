@@ -157,7 +157,7 @@ async def _show(app: App, broker: EmbeddedBroker, options: Options, view: LiveVi
 async def _ready(app: App) -> None:
     """Wait until the daemon is, and say what it waits for: on a terminal in one line, else each thing once."""
     said = ""
-    while reasons := app.not_ready():
+    while reasons := app.condition.not_ready():
         words = reasons[0]
         if sys.stdout.isatty():
             print(f"\r\x1b[K{words}", end="", flush=True)

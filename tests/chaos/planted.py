@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 
 from watchkeeper.daemon import app as app_module
-from watchkeeper.daemon.app import App
+from watchkeeper.daemon.condition import Condition
 from watchkeeper.daemon.intake.inputlog import InputLog, Position
 from watchkeeper.daemon.intake.kept import Keeper
 from watchkeeper.daemon.intake.pump import Pump
@@ -366,8 +366,8 @@ def no_goodbye(patches: interpose.Patches) -> None:
 @_bug("net_reset", breaks="unready")
 def ready_without_a_broker(patches: interpose.Patches) -> None:
     """/readyz does not look at the connection."""
-    patches.set(App, "not_ready", lambda _self: [])
-    patches.set(App, "_warnings", lambda _self: [])
+    patches.set(Condition, "not_ready", lambda _self: [])
+    patches.set(Condition, "warnings", lambda _self: [])
 
 
 @_bug("disk_full", breaks="unready")

@@ -197,8 +197,9 @@ class World:
         self.timeline.after(PROBE_S, self._probe)
         self._calm.look()
         app = self.daemon.app
-        if app is not None and app._warm:
-            self.probes.append(Probe(self.timeline.now, [*app.not_ready(), *app._warnings()], self._wrong()))
+        if app is not None and app.condition.warm:
+            said = [*app.condition.not_ready(), *app.condition.warnings()]
+            self.probes.append(Probe(self.timeline.now, said, self._wrong()))
 
     def _wrong(self) -> str:
         if self.cut == "silent" or any(line.open and line.silent for line in self.lines):

@@ -152,7 +152,7 @@ def test_alarms_that_nobody_may_hear_are_said_and_the_broker_is_put_right_when_t
     wait_for(lambda: app.app.transport.connected)
     listener.fixes("quiet", 100, 105)
     listener.fixes("busy", 100, 115)
-    wait_for(lambda: any("alarm/silence" in reason for reason in app.app.not_ready()))
+    wait_for(lambda: any("alarm/silence" in reason for reason in app.app.condition.not_ready()))
 
     rules.write_text(ALL + "topic read telemetry/#\ntopic readwrite watchkeeper/#\n")
     os.kill(strict_broker.pid, signal.SIGHUP)

@@ -35,7 +35,7 @@ def test_a_bad_file_is_refused_and_answered(tmp_path: Path, words: socket.socket
     app.reload()
     assert words.recv(100).startswith(b"RELOADING=1")
     assert words.recv(100) == b"READY=1"
-    assert app.reloads == {"refused": 1}
+    assert app.reload.counts == {"refused": 1}
 
 
 def test_an_error_that_nobody_foresaw_is_answered_too(tmp_path: Path, words: socket.socket) -> None:
@@ -47,5 +47,5 @@ def test_an_error_that_nobody_foresaw_is_answered_too(tmp_path: Path, words: soc
     app.reload()
     assert words.recv(100).startswith(b"RELOADING=1")
     assert words.recv(100) == b"READY=1"
-    assert app.reloads == {"refused": 1}
+    assert app.reload.counts == {"refused": 1}
     assert app.config is before

@@ -26,7 +26,7 @@ def test_a_ping_and_its_answer_make_a_round_trip(broker: Any, listener: Any, con
     async def main() -> float:
         app = App(config)
         running = asyncio.create_task(app.run(signals=False))
-        await until(lambda: not app.not_ready())
+        await until(lambda: not app.condition.not_ready())
         fix = {"t": 1000, "gps_x": 0, "gps_y": 0, "gps_z": 0, "via": "gw/1"}
         await asyncio.to_thread(listener.send, "telemetry/gps/a", fix)
         pings = lambda: [p for topic, p, _ in listener.messages if topic == "watchkeeper/ping/gw%2F1"]  # noqa: E731
@@ -57,7 +57,7 @@ def test_an_incident_is_published_under_its_id_and_taken_back_when_it_is_over(
     async def main() -> None:
         app = App(config)
         running = asyncio.create_task(app.run(signals=False))
-        await until(lambda: not app.not_ready())
+        await until(lambda: not app.condition.not_ready())
         await asyncio.to_thread(listener.fixes, "quiet loud", 1000, 1010)
         await asyncio.to_thread(listener.fixes, "loud", 1011, 1022)
         await until(incidents)

@@ -70,7 +70,8 @@ def test_readyz_and_the_alarms_about_the_daemon_say_it(tmp_path: Path) -> None:
         live.health = SourceHealth(live.source.url, clock)
         garbage(live)
         clock.now = WINDOW_S
-        assert "100% of its messages are refused" in next(said for said in app._warnings() if said.startswith("source"))
+        said = next(said for said in app.condition.warnings() if said.startswith("source"))
+        assert "100% of its messages are refused" in said
         app.troubles.step(0.0)
         [raised] = [event for event in app.troubles.step(60.0) if event.subjects == ("watchkeeper", "source")]
         assert raised.kind == "watch"

@@ -333,7 +333,7 @@ def test_the_daemon_posts_real_alarms(broker: Any, listener: Any, configure: Cal
             app = App(config)
             running = asyncio.create_task(app.run(signals=False))
             async with asyncio.timeout(2 * PATIENCE_S):
-                await until(lambda: not app.not_ready())
+                await until(lambda: not app.condition.not_ready())
                 await asyncio.to_thread(listener.fixes, "d1 d2", 1000, 1010)
                 await asyncio.to_thread(listener.fixes, "d1", 1011, 1030)
                 await until(lambda: ("silence", "raised") in [(e["kind"], e["state"]) for e in _events(receiver)])
