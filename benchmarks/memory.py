@@ -28,7 +28,7 @@ LOOK_S = 0.5
 # After it is ready: until the connection and the first snapshot are made.
 CALM_S = 3.0
 PARTS = {
-    "Python": "from watchkeeper.daemon.footprint import spare_tables; spare_tables()",
+    "Python": "from watchkeeper.daemon.footprint import map_large_blocks; map_large_blocks()",
     "NumPy": "import numpy",
     "LLVM": "import llvmlite.binding",
     "Numba": "import numba",

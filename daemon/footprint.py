@@ -1,11 +1,11 @@
-"""Keeps the daemon's memory small: what is not used yet is not taken, and what only the start needed is given back.
+"""Keeps the daemon's memory small: what is no longer used, and what only the start needed, is given back.
 
-    spare_tables()  before the first table is made
-    give_back()     once, when all kernels are loaded
+    map_large_blocks()  before the first large block is made
+    give_back()         once, when all kernels are loaded
 
-Tables have room for as many vehicles as the configuration allows. Where the system maps them, memory comes with use;
-but the C library maps only blocks over a threshold, which it raises up to 32 MB when a large block is freed. From then
-on tables are cut from the heap and cleared, all of them at once.
+Large blocks that come and go leave holes in the heap: the C library maps only those over a threshold, which it raises
+up to 32 MB when one is freed. A fixed threshold keeps a daemon 7 MB smaller. Tables with room for vehicles that may
+come need no such thing (watchkeeper.streams.tables).
 
 Loading kernels runs through most of LLVM, 50 MB of a library's code that is not called again; imports leave holes in
 the heap. The system would take such pages back by itself, but only when memory is short, and until then they count as
@@ -30,8 +30,8 @@ MAPPING = re.compile(r"([0-9a-f]+)-([0-9a-f]+) r-[x-]p \S+ \S+ [1-9]\d* +/.*\.so
 SIZE = re.compile(r"(\w+): +(\d+) kB")
 
 
-def spare_tables() -> None:
-    """Let large blocks be mapped always. Does nothing where the C library has no such setting."""
+def map_large_blocks() -> None:
+    """Let large blocks go back to the system when they are freed. Does nothing where there is no such setting."""
     with suppress(OSError, AttributeError):
         ctypes.CDLL(None).mallopt(M_MMAP_THRESHOLD, MAPPED_BYTES)
 

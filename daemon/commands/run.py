@@ -14,7 +14,7 @@ from watchkeeper.config.schema import Config
 from watchkeeper.daemon import logs
 from watchkeeper.daemon.background import leave
 from watchkeeper.daemon.commands.arguments import seconds, workers
-from watchkeeper.daemon.footprint import spare_tables
+from watchkeeper.daemon.footprint import map_large_blocks
 from watchkeeper.daemon.outputs.base import SinkError
 
 HELP = "watch the broker of the configuration and raise alarms, until SIGTERM or Ctrl-C"
@@ -68,7 +68,7 @@ def main(args: argparse.Namespace) -> int:
     logs.set_up(config.log)
     if args.once:
         return _once(config, ONCE_S if args.seconds is None else args.seconds)
-    spare_tables()
+    map_large_blocks()
     # here, not above: the numeric libraries take a second, which a bad configuration need not wait for
     from watchkeeper.daemon.app import App  # noqa: PLC0415
     from watchkeeper.daemon.state.folder import StateError, StateRefusedError  # noqa: PLC0415

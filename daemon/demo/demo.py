@@ -23,7 +23,7 @@ from watchkeeper.daemon import logs
 from watchkeeper.daemon.app import App
 from watchkeeper.daemon.background import in_background
 from watchkeeper.daemon.demo.broker import EmbeddedBroker
-from watchkeeper.daemon.footprint import spare_tables
+from watchkeeper.daemon.footprint import map_large_blocks
 from watchkeeper.daemon.outputs.terminal import LiveView
 from watchkeeper.daemon.replay import publish as feed
 from watchkeeper.detectors.alarms.events import CLEARED, RAISED
@@ -119,7 +119,7 @@ def _daemon(options: Options, broker: EmbeddedBroker, state_dir: Path) -> App:
         "log": {"level": "warning"},
     }
     config = load(None, overrides=overrides)
-    spare_tables()
+    map_large_blocks()
     logs.set_up(config.log)
     return App(config)
 

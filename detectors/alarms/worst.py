@@ -23,6 +23,7 @@ from watchkeeper.detectors.base import Evidence
 from watchkeeper.detectors.declaration import AlarmKind
 from watchkeeper.detectors.fleet.growing import Growing
 from watchkeeper.streams.batch import F8, I4, I8, U1
+from watchkeeper.streams.tables import zeros
 
 # Digits after the point in an alarm's numbers: a tenth of a millimetre, or of a millisecond.
 DIGITS = 4
@@ -99,7 +100,7 @@ class Worst:
         new = [name for name in names if name not in self._names]
         if new:
             self._names += new
-            numbers = np.zeros((self._growing.capacity, len(self._names)))
+            numbers = zeros((self._growing.capacity, len(self._names)))
             active = self._rank[: self._growing.ready] > -np.inf
             numbers[: len(active)][active] = np.nan
             numbers[: len(active), : self._numbers.shape[1]] = self._numbers[: len(active)]

@@ -24,6 +24,7 @@ from watchkeeper.detectors.fleet.growing import Growing
 from watchkeeper.streams.batch import F8, I4, I8, Batch, Bool, Columns
 from watchkeeper.streams.kernels import njit
 from watchkeeper.streams.messages import COLUMN, FIELDS, Kind
+from watchkeeper.streams.tables import zeros
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +55,9 @@ class Ring:
     def __init__(self, kind: Kind, capacity: int, depth: int) -> None:
         self.kind = kind
         self.depth = depth
-        self.t: F8 = np.zeros((capacity, depth))
+        self.t: F8 = zeros((capacity, depth))
         # the fields of a sample lie next to each other, because they are written together
-        self.data: F8 = np.zeros((capacity, depth, len(FIELDS[kind]))).transpose(2, 0, 1)
+        self.data: F8 = zeros((capacity, depth, len(FIELDS[kind]))).transpose(2, 0, 1)
         self.count: I8 = np.zeros(capacity, np.int64)
 
     def history(self, slot: int) -> tuple[F8, F8]:
@@ -116,7 +117,7 @@ class Fleet:
         # newest sample on its way to each slot, whether or not a tick has taken it in yet
         self.expected_t: F8 = grow.full(-np.inf)
         self.last_t: F8 = grow.full(-np.inf, len(Kind))
-        self.count: I8 = np.zeros((len(Kind), capacity), np.int64)
+        self.count: I8 = zeros((len(Kind), capacity), np.int64)
         self.value: dict[Kind, F8] = {k: grow.full(np.nan, len(FIELDS[k])) for k in Kind}
         self.value_t: dict[Kind, F8] = {k: grow.full(-np.inf, len(FIELDS[k])) for k in Kind}
         depths = {Kind.ADSB: limits.ring_adsb, Kind.GPS: limits.ring_gps, Kind.IMU: limits.ring_imu}

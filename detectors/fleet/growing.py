@@ -13,6 +13,8 @@ from weakref import ref
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from watchkeeper.streams.tables import zeros
+
 # As many slots are made ready at a time.
 CHUNK = 256
 
@@ -37,7 +39,7 @@ class Growing:
 
     def full(self, value: float, *rows: int, dtype: DTypeLike = np.float64) -> NDArray[Any]:
         """An array of this value; slots are its last axis."""
-        table: NDArray[Any] = np.zeros((*rows, self.capacity), dtype)
+        table = zeros((*rows, self.capacity), dtype)
         self._tables.append((ref(table), False, value))
         table[..., : self.ready] = value
         return table
@@ -45,7 +47,7 @@ class Growing:
     def rows(self, row: NDArray[Any]) -> NDArray[Any]:
         """An array of records, in each slot this one (the array that `records.blank` makes of one)."""
         # a record array is a view, and the view is what is kept
-        table = np.zeros(self.capacity, row.dtype).view(type(row))
+        table = zeros(self.capacity, row.dtype).view(type(row))
         self._tables.append((ref(table), True, row[0]))
         table[: self.ready] = row[0]
         return table

@@ -25,6 +25,8 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from watchkeeper.streams.tables import zeros
+
 Float4 = Annotated[float, np.float32]
 Int4 = Annotated[int, np.int32]
 
@@ -64,7 +66,7 @@ def _values(record: type) -> NDArray[Any] | None:
 
 def blank(record: type, shape: int | tuple[int, ...]) -> NDArray[Any]:
     """An array of blank records. Memory of records that are all zeros is not touched before it is used."""
-    rows, values = np.zeros(shape, layout(record)), _values(record)
+    rows, values = zeros(shape, layout(record)), _values(record)
     if values is not None:
         rows[...] = values
     return _readable(rows)

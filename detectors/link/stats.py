@@ -20,6 +20,7 @@ from watchkeeper.streams.batch import F8, I4, Bool
 from watchkeeper.streams.kernels import njit
 from watchkeeper.streams.messages import KIND_OF_WORD, LINK, Kind
 from watchkeeper.streams.periods import periods_over, periods_until
+from watchkeeper.streams.tables import zeros
 
 
 class LinkStats:
@@ -51,9 +52,9 @@ class LinkStats:
         self.known_s: F8 = np.zeros((k, n))
         self.via: I4 = np.full(n, -1, np.int32)
         # per bin of the window: samples, those on time, and the longest gap
-        self._count: F8 = np.zeros((k, self.depth, n))
-        self._on_time: F8 = np.zeros((k, self.depth, n))
-        self._gap: F8 = np.zeros((k, self.depth, n))
+        self._count: F8 = zeros((k, self.depth, n))
+        self._on_time: F8 = zeros((k, self.depth, n))
+        self._gap: F8 = zeros((k, self.depth, n))
         self.usual_latency_s: F8 = np.full(n, np.nan)
         self.latency_s: F8 = np.full(n, np.nan)
         self.jitter_s: F8 = np.full(n, np.nan)

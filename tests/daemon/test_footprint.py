@@ -43,8 +43,8 @@ Anonymous:             0 kB
 """
 # A process of its own: what it gives back is its own.
 PROGRAM = """
-from watchkeeper.daemon.footprint import give_back, spare_tables
-spare_tables()
+from watchkeeper.daemon.footprint import give_back, map_large_blocks
+map_large_blocks()
 import numpy as np, numba
 def resident():
     return int(next(line.split()[1] for line in open("/proc/self/status") if line.startswith("VmRSS"))) * 1024
@@ -56,7 +56,7 @@ assert given > 20e6, given
 assert resident() < before - 0.8 * given, (resident(), before, given)
 mul = numba.njit(lambda a: a * 3.0)
 assert (add(2), mul(2.0), np.linalg.inv(np.eye(3)).trace()) == (3, 6.0, 3.0)
-# large blocks that come and go must not make the next table a part of the heap
+# large blocks that come and go must not make the next one a part of the heap
 for _ in range(3):
     block = np.ones(2_000_000)
     del block
