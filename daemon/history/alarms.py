@@ -35,6 +35,14 @@ _SYMPTOM = (
     "(alarms.incident IS NOT NULL AND EXISTS (SELECT 1 FROM alarms AS head "
     "WHERE head.alarm = alarms.incident AND head.era = alarms.era {}))"
 )
+# Those that ended later, or not: few, where those that were raised before are all of the past. Left to itself the
+# planner walks through the subjects of all alarms.
+_ACTIVE_SUBJECTS = """
+SELECT subject, alarm, incident FROM (
+  SELECT alarm, era, incident FROM alarms WHERE era = :era AND t_cleared > :t AND t_raised <= :t
+  UNION ALL SELECT alarm, era, incident FROM alarms WHERE era = :era AND t_cleared IS NULL AND t_raised <= :t
+) CROSS JOIN subjects USING (alarm, era)
+"""
 _COLUMNS = "alarm, era, kind, severity, state, t_onset, t_raised, t_cleared, t, score, said, events"
 
 
@@ -205,11 +213,7 @@ def raised_by_bucket(
 
 def active_subjects(db: sqlite3.Connection, era: int, t: float) -> Counter[str]:
     """How many alarms about each subject were active at t, without symptoms of incidents that are about it too."""
-    rows = db.execute(
-        "SELECT subject, alarm, incident FROM subjects JOIN alarms USING (alarm, era) WHERE era = ? AND t_raised <= ? "
-        "AND (t_cleared IS NULL OR t_cleared > ?)",
-        (era, t, t),
-    )
+    rows = db.execute(_ACTIVE_SUBJECTS, {"era": era, "t": t})
     return _by_subject(rows.fetchall())
 
 

@@ -25,7 +25,7 @@ from pathlib import Path
 
 from watchkeeper.daemon.state.checked import FILE_MODE
 
-VERSION = 2
+VERSION = 3
 PAGE_BYTES = 8192
 # Written and not yet moved into the file itself; the rest is cut off after it was moved.
 WAL_BYTES = 8 << 20
@@ -47,7 +47,9 @@ CREATE TABLE alarms (alarm TEXT, era INTEGER, kind TEXT, severity INTEGER, state
   t_cleared REAL, t REAL, score REAL, said TEXT, search TEXT, events INTEGER, incident TEXT,
   PRIMARY KEY (alarm, era)) WITHOUT ROWID;
 CREATE INDEX alarms_by_time ON alarms (era, t_raised, alarm);
+CREATE INDEX alarms_by_end ON alarms (era, t_cleared, t_raised, alarm, incident);
 CREATE TABLE subjects (subject TEXT, alarm TEXT, era INTEGER, PRIMARY KEY (subject, alarm, era)) WITHOUT ROWID;
+CREATE INDEX subjects_by_alarm ON subjects (alarm, era, subject);
 CREATE TABLE watch (era INTEGER, code INTEGER, t REAL, data BLOB, PRIMARY KEY (era, code, t)) WITHOUT ROWID;
 CREATE INDEX watch_by_time ON watch (era, t);
 CREATE TABLE acks (ack INTEGER PRIMARY KEY, alarm TEXT, by TEXT, t REAL, given INTEGER);
@@ -55,7 +57,11 @@ CREATE INDEX acks_by_alarm ON acks (alarm);
 CREATE TABLE shelves (shelf TEXT PRIMARY KEY, t_expires REAL, data BLOB) WITHOUT ROWID;
 """
 # By version: what makes the next one of it.
-STEPS = {1: "ALTER TABLE alarms ADD COLUMN incident TEXT;"}
+STEPS = {
+    1: "ALTER TABLE alarms ADD COLUMN incident TEXT;",
+    2: "CREATE INDEX alarms_by_end ON alarms (era, t_cleared, t_raised, alarm, incident); "
+    "CREATE INDEX subjects_by_alarm ON subjects (alarm, era, subject);",
+}
 
 
 def code_of(name: str) -> int:

@@ -23,7 +23,7 @@ from watchkeeper.daemon.history.blocks import BUCKET_S, Rows
 from watchkeeper.daemon.history.history import History
 from watchkeeper.daemon.history.layers import ratios
 from watchkeeper.daemon.history.reader import era_of, eras, series
-from watchkeeper.daemon.history.tables import open_for_reading, open_for_writing
+from watchkeeper.daemon.history.tables import VERSION, open_for_reading, open_for_writing
 from watchkeeper.daemon.history.writer import Writer, size_bytes
 from watchkeeper.detectors.alarms.events import AlarmEvent
 from watchkeeper.detectors.engine.replay import Replay
@@ -170,24 +170,69 @@ def test_a_damaged_file_is_set_aside_and_the_journal_fills_the_new_one(tmp_path:
     history.close()
 
 
-def test_a_file_of_the_version_before_is_brought_to_this_one(tmp_path: Path) -> None:
+# By version: what makes a file of that version of one of the next.
+UNDONE = {
+    2: "DROP INDEX alarms_by_end; DROP INDEX subjects_by_alarm;",
+    1: "ALTER TABLE alarms DROP COLUMN incident;",
+}
+
+
+def shape(db: sqlite3.Connection) -> dict[str, set[str]]:
+    """Columns by table and by index."""
+    names = db.execute("SELECT type, name FROM sqlite_master WHERE sql IS NOT NULL").fetchall()
+    return {name: {str(row[1 if kind == "table" else 2]) for row in db.execute(f"PRAGMA {kind}_info({name})")}
+            for kind, name in names}  # fmt: skip
+
+
+@pytest.mark.parametrize("version", range(1, VERSION))
+def test_a_file_of_an_earlier_version_is_brought_to_this_one(tmp_path: Path, version: int) -> None:
     path = tmp_path / "history.sqlite"
     event = AlarmEvent(
         id="00000000000000aa", kind="silence", state="raised", severity="caution", subjects=("a",), t=2.0,
         t_onset=1.0, t_raised=2.0, t_cleared=None, score=1.0, threshold=1.0, evidence={},
     )  # fmt: skip
     db = open_for_writing(path, 1 << 24)
+    fresh = shape(db)
     writing.event(1, event, "said", "words")(db)
-    # as that version had it
-    db.executescript("ALTER TABLE alarms DROP COLUMN incident; PRAGMA user_version = 1;")
+    for number in range(VERSION - 1, version - 1, -1):
+        db.executescript(UNDONE[number])
+    db.executescript(f"PRAGMA user_version = {version};")
+    assert shape(db) != fresh
     db.close()
     db = open_for_writing(path, 1 << 24)
+    assert shape(db) == fresh
     writing.event(1, msgspec.structs.replace(event, id="00000000000000bb", kind="incident"), "said", "words")(db)
     joined = msgspec.structs.replace(event, state="updated", t=3.0, incident="00000000000000bb")
     assert [alarms.count(db, alarms.Wanted(symptoms=some)) for some in (None, False, True)] == [2, 2, 0]
     writing.event(1, joined, "said", "words")(db)
     assert [alarms.count(db, alarms.Wanted(symptoms=some)) for some in (None, False, True)] == [2, 1, 1]
     assert alarms.active_subjects(db, 1, 4.0) == {"a": 1}
+    db.close()
+
+
+def test_alarms_of_a_moment_are_found_without_walking_through_those_of_the_day(tmp_path: Path) -> None:
+    """Steps of SQLite's machine, which are no times: the subjects of all alarms were read for those of one moment."""
+    db = open_for_writing(tmp_path / "history.sqlite", 1 << 26)
+    made = AlarmEvent(
+        id="", kind="los", state="cleared", severity="caution", subjects=("a", "b"), t=0.0, t_onset=0.0, t_raised=0.0,
+        t_cleared=0.0, score=1.0, threshold=1.0, evidence={}, ended="cause_gone",
+    )  # fmt: skip
+    db.execute("BEGIN")
+    for n in range(2000):
+        t = 10.0 * n
+        event = msgspec.structs.replace(made, id=f"{n:016x}", t=t + 15, t_onset=t, t_raised=t, t_cleared=t + 15)
+        writing.event(1, event, "", "")(db)
+    db.execute("COMMIT")
+    steps = 0
+
+    def count() -> int:
+        nonlocal steps
+        steps += 100
+        return 0
+
+    db.set_progress_handler(count, 100)
+    assert alarms.active_subjects(db, 1, 19_011.0) == {"a": 2, "b": 2}
+    assert 0 < steps < 5000
     db.close()
 
 
