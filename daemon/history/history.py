@@ -27,9 +27,9 @@ from watchkeeper.daemon.families import gauge, total
 from watchkeeper.daemon.history import writing
 from watchkeeper.daemon.history.reader import Reader, eras
 from watchkeeper.daemon.history.recorder import Recorder
-from watchkeeper.daemon.history.shelves import ShelfList
 from watchkeeper.daemon.history.tables import open_for_reading
 from watchkeeper.daemon.history.writer import Writer
+from watchkeeper.daemon.live.shelves import ShelfList
 from watchkeeper.daemon.live.view import Live
 from watchkeeper.daemon.outputs.base import idle
 from watchkeeper.detectors.alarms.events import AlarmEvent

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, cast
 import msgspec
 from msgspec import Meta, Struct, field
 
-from watchkeeper.daemon.history.shelves import Area, Shelf
+from watchkeeper.daemon.live.shelves import Area, Shelf
 from watchkeeper.detectors.alarms.events import AlarmEvent
 
 Time = Annotated[float, Meta(ge=-1e11, le=1e11, description="event time, Unix seconds")]

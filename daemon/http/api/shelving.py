@@ -9,11 +9,11 @@ import msgspec
 
 from watchkeeper.daemon.history import alarms as past
 from watchkeeper.daemon.history.history import History
-from watchkeeper.daemon.history.shelves import FullError, Shelf
 from watchkeeper.daemon.http.api.served import NO_HISTORY, Served
 from watchkeeper.daemon.http.api.shapes import NewShelf, ShelveAlarm, Shelves
 from watchkeeper.daemon.http.api.table import Call, Refusal, Route
 from watchkeeper.daemon.live.http import printable
+from watchkeeper.daemon.live.shelves import FullError, Shelf
 from watchkeeper.detectors.incidents.fold import counted
 
 PAIR = 2

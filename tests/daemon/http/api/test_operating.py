@@ -15,8 +15,8 @@ from watchkeeper.config.guests import SETTINGS, build, default, values_of
 from watchkeeper.config.loader import load
 from watchkeeper.config.section import Setting, columns
 from watchkeeper.daemon.history.history import History
-from watchkeeper.daemon.history.shelves import Area, Shelf, ShelfList
 from watchkeeper.daemon.http.api.about import without_secrets
+from watchkeeper.daemon.live.shelves import Area, Shelf, ShelfList
 from watchkeeper.detectors.engine.pipeline import Pipeline
 
 from api_rig import Client, Rig
