@@ -3,8 +3,9 @@
     pipeline ─ on_evidence ─▶ Recorder ─ jobs ─▶ Writer ─▶ the file
 
 A sample of a vehicle has the time of its report, not that of the tick; only vehicles with a newer report are sampled,
-every `period_s`, those with an alarm every `alarm_period_s`. When the writer does not keep up, samples become rarer:
-twice, four, eight times `period_s`. Nothing here raises: what goes wrong is counted, said and left out.
+every `period_s`, those with an alarm every `alarm_period_s`. Pairs are noted with the samples, and at once when one
+comes that may be alarmed, so that the moment of an alarm shows it. When the writer does not keep up, samples become
+rarer: twice, four, eight times `period_s`. Nothing here raises: what goes wrong is counted, said and left out.
 
 Eras: a pipeline whose clock went back for good has a new fleet, which begins a new era. After a restart the last era of
 the file goes on, unless time is behind its end by more than a clock may jump.
@@ -28,7 +29,7 @@ from watchkeeper.daemon.history.writer import Writer
 from watchkeeper.daemon.live import picture
 from watchkeeper.daemon.live.scores import Scores
 from watchkeeper.daemon.outputs.coverage import coverage_of
-from watchkeeper.detectors.alarms.events import UPDATED, AlarmEvent
+from watchkeeper.detectors.alarms.events import TIME_DIGITS, UPDATED, AlarmEvent
 from watchkeeper.detectors.base import Evidence, Window
 from watchkeeper.detectors.engine.pipeline import Pipeline
 from watchkeeper.detectors.fleet.reasons import Code
@@ -41,6 +42,7 @@ WATCH_AT_ONCE = 200
 # From here on the queue is called full, and samples become rarer; each further eighth doubles the period again.
 PRESSED, STEP, RAREST = 0.5, 0.125, 8
 NOT_SAID = 255
+NO_PAIRS: I8 = np.empty(0, np.int64)
 
 
 class Recorder:
@@ -101,7 +103,11 @@ class Recorder:
         period_s = settings.period_s * self._rarer()
         everybody = not self._full_t <= t < self._full_t + period_s
         some = not self._hot_t <= t < self._hot_t + settings.alarm_period_s
+        conflicts = next((found for found in evidence if found.kind == "conflict"), None)
         if not everybody and not (some and self._hot_slots().any()):
+            if conflicts is not None and self._rarer() == 1 and self._new_pair(conflicts):
+                self._name(t)
+                self._pair(t)
             return
         self._name(t)
         if everybody:
@@ -109,8 +115,10 @@ class Recorder:
             self._watch(t)
         self._hot_t = t
         self._sample(t, everybody=everybody)
-        if any(found.kind == "conflict" for found in evidence):
+        if conflicts is not None:
             self._pair(t)
+        else:
+            self._pairs = NO_PAIRS
 
     def _begin(self, t: float) -> None:
         """A fleet that was not seen before: the first one, or that of a new era."""
@@ -127,6 +135,8 @@ class Recorder:
         self._told_ms: F8 = np.full(fleet.capacity, -np.inf)
         self._hot: Bool = np.zeros(fleet.capacity, np.bool_)
         self._alarms_changed = True
+        # the pairs that were noted last, by slots
+        self._pairs = NO_PAIRS
         self._full_t, self._hot_t = -math.inf, -math.inf
         self._said: U1 = np.full(self._pipeline.guard.coverage.code.shape, NOT_SAID, np.uint8)
 
@@ -180,8 +190,19 @@ class Recorder:
 
     def _pair(self, t: float) -> None:
         columns = picture.pairs(self._scores)
-        codes = {name: self._codes[columns[name].astype(np.int64)] for name in ("pair_a", "pair_b")}
-        self._writer.put(writing.pairs(self.era, t, picture.encode({}, {**columns, **codes})))
+        slots = {name: columns[name].astype(np.int64) for name in ("pair_a", "pair_b")}
+        self._pairs = _pair_keys(slots["pair_a"], slots["pair_b"])
+        codes = {name: self._codes[slot] for name, slot in slots.items()}
+        # an alarm's time has as many digits: who asks for its moment finds this
+        at = round(t, TIME_DIGITS)
+        self._writer.put(writing.pairs(self.era, at, picture.encode({}, {**columns, **codes})))
+
+    def _new_pair(self, conflicts: Evidence) -> bool:
+        """Whether a pair is over its threshold that was not noted last time."""
+        over = conflicts.score >= conflicts.threshold
+        if conflicts.b is None or not over.any():
+            return False
+        return not np.isin(_pair_keys(conflicts.a[over], conflicts.b[over]), self._pairs).all()
 
     def _name(self, t: float) -> None:
         """Note who came, or is called otherwise now."""
@@ -213,6 +234,11 @@ class Recorder:
             self._said[:, slots] = code[:, slots]
             told = [(fleet.ids[s], msgspec.json.encode(coverage_of(self._pipeline, s))) for s in slots.tolist()]
             self._writer.put(writing.watched(self.era, t, told))
+
+
+def _pair_keys(a: I4 | I8, b: I4 | I8) -> I8:
+    """Pairs of slots as numbers."""
+    return (a.astype(np.int64) << 32) | b.astype(np.int64)
 
 
 def _new_era(before: int) -> int:
