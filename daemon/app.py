@@ -217,7 +217,7 @@ class App:
             posted=self.echo.posted,
             shows=self.echo.shows,
             link=self._link,
-            shelved=lambda event: self.live.shelf_of(event) is not None,
+            shelved=lambda event: self.live.desk.shelves.of(event) is not None,
         )
         return context if first is None else replace(context, confirm=first.confirm)
 
@@ -244,6 +244,7 @@ class App:
                 past = self.journal.past if self.journal is not None else Past()
                 self.history.start((*past.ended, *past.active))
             self.router.submit(await self._relive(), None)
+            self.live.desk.settle()
             if not self._stopping.is_set():
                 await self._watch()
         finally:

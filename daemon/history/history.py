@@ -11,13 +11,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import math
 import sqlite3
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
-from functools import partial
 from pathlib import Path
 
 from prometheus_client.core import Metric
@@ -29,13 +26,11 @@ from watchkeeper.daemon.history.reader import Reader, eras
 from watchkeeper.daemon.history.recorder import Recorder
 from watchkeeper.daemon.history.tables import open_for_reading
 from watchkeeper.daemon.history.writer import Writer
-from watchkeeper.daemon.live.shelves import ShelfList
 from watchkeeper.daemon.live.view import Live
 from watchkeeper.daemon.outputs.base import idle
 from watchkeeper.detectors.alarms.events import AlarmEvent
 from watchkeeper.detectors.engine.pipeline import Pipeline
 from watchkeeper.detectors.sentence import said
-from watchkeeper.streams.messages import COLUMN, Kind
 
 log = logging.getLogger(__name__)
 
@@ -59,22 +54,14 @@ class History:
         self.recorder = Recorder(pipeline, self.writer, _last_era(path))
         self._pipeline = pipeline
         self.pool = ThreadPoolExecutor(READERS, thread_name_prefix="history reader")
-        self.shelves = ShelfList(self.writer, partial(_place, pipeline))
         self.delivered = 0
 
     def show_on(self, live: Live) -> None:
-        """Note what people do on the live page, and say there what is shelved."""
+        """Note what people do on the live page."""
         live.on_acknowledged = self.acknowledged
-        live.shelf_of = self.shelves.of
-        self.shelves.changed = live.shelves_changed
 
     def start(self, known: Iterable[AlarmEvent] = ()) -> None:
         """Begin to write. `known` is what the journal has: a history that was lost has at least this."""
-        with suppress(sqlite3.Error):
-            if self.path.exists():
-                db = open_for_reading(self.path)
-                self.shelves.load(db)
-                db.close()
         self.writer.start()
         for event in known:
             self._put(event, FROM_JOURNAL, known=True)
@@ -82,6 +69,7 @@ class History:
     def acknowledged(self, alarm: str, by: str, given: bool) -> None:
         """A person looks after an alarm, or does not any more."""
         self.writer.put(writing.acknowledged(alarm, by, time.time(), given=given))
+        self.writer.nudge()
 
     def close(self) -> None:
         """Write what waits, and end."""
@@ -141,18 +129,6 @@ def history_metrics(history: History | None) -> Iterator[Metric]:
     yield total("history_failures", "Entries and ticks left out because of an error", failed)
     removed = writer.removed_buckets if writer else 0
     yield total("history_removed_buckets", "Buckets of three minutes removed, by age or for room", removed)
-
-
-def _place(pipeline: Pipeline, name: str) -> tuple[float, float] | None:
-    """Where a vehicle is, on Earth."""
-    slot = pipeline.fleet.slot_of.get(name)
-    if slot is None:
-        return None
-    for kind in (Kind.ADSB, Kind.GPS):
-        lat, lon = (float(pipeline.fleet.value[kind][COLUMN[kind][field], slot]) for field in ("lat", "lon"))
-        if math.isfinite(lat) and math.isfinite(lon):
-            return lat, lon
-    return None
 
 
 def _last_era(path: Path) -> tuple[int, float] | None:

@@ -10,7 +10,6 @@
     alarms     one row per alarm: what lists and searches need
     watch      what was watched of a vehicle, and what not, whenever it changed
     acks       acknowledgements
-    shelves    what is shelved, until when and why
 
 VERSION is in the file. A file of an earlier version is brought to this one; one of a later version is set aside as a
 damaged one is: everything in it can be lost.
@@ -54,13 +53,12 @@ CREATE TABLE watch (era INTEGER, code INTEGER, t REAL, data BLOB, PRIMARY KEY (e
 CREATE INDEX watch_by_time ON watch (era, t);
 CREATE TABLE acks (ack INTEGER PRIMARY KEY, alarm TEXT, by TEXT, t REAL, given INTEGER);
 CREATE INDEX acks_by_alarm ON acks (alarm);
-CREATE TABLE shelves (shelf TEXT PRIMARY KEY, t_expires REAL, data BLOB) WITHOUT ROWID;
 """
 # By version: what makes the next one of it.
 STEPS = {
     1: "ALTER TABLE alarms ADD COLUMN incident TEXT;",
     2: "CREATE INDEX alarms_by_end ON alarms (era, t_cleared, t_raised, alarm, incident); "
-    "CREATE INDEX subjects_by_alarm ON subjects (alarm, era, subject);",
+    "CREATE INDEX subjects_by_alarm ON subjects (alarm, era, subject); DROP TABLE shelves;",
 }
 
 

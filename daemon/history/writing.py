@@ -123,12 +123,5 @@ def acknowledged(alarm: str, by: str, t: float, *, given: bool) -> Job:
     return lambda db: void(db.execute("INSERT INTO acks (alarm, by, t, given) VALUES (?, ?, ?, ?)", row))
 
 
-def shelf(name: str, t_expires: float, data: bytes | None) -> Job:
-    """A shelf as JSON; None: it is taken down."""
-    if data is None:
-        return lambda db: void(db.execute("DELETE FROM shelves WHERE shelf = ?", (name,)))
-    return lambda db: void(db.execute("INSERT OR REPLACE INTO shelves VALUES (?, ?, ?)", (name, t_expires, data)))
-
-
 def void(_cursor: sqlite3.Cursor) -> None:
     """Nothing: a job gives back nothing."""

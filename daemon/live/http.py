@@ -178,6 +178,7 @@ class Page:
             answer = self._live.acknowledge(request.match_info["id"], printable(wish.by), on=wish.on)
         except KeyError as error:
             raise web.HTTPNotFound(text="no such alarm: it may have ended long ago\n") from error
+        await self._live.kept()
         return web.Response(body=msgspec.json.encode(answer) + b"\n", content_type="application/json")
 
     async def _accept(self, request: web.Request) -> web.Response:

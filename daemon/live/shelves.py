@@ -2,14 +2,13 @@
 
 A shelf is about one alarm, a vehicle, a pair, a kind or a circle on Earth, or several of these at once; an alarm that
 fits all that a shelf names is on it until it expires, by the wall clock. Alarms on a shelf are counted, and shown as
-shelved. Shelves are kept in the history, over a restart; those that expired are taken down.
+shelved. Shelves are kept over a restart, in `shelves.json` of the state directory; those that expired are taken down.
 """
 
 from __future__ import annotations
 
 import math
 import secrets
-import sqlite3
 import time
 from collections.abc import Callable
 from typing import Annotated
@@ -17,10 +16,9 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta, Struct
 
-from watchkeeper.daemon.history import writing
-from watchkeeper.daemon.history.writer import Writer
+from watchkeeper.daemon.state.folder import StateFolder
+from watchkeeper.daemon.state.sheet import Sheet
 from watchkeeper.detectors.alarms.events import AlarmEvent
-from watchkeeper.streams.foreign.decode import ForeignError, from_json
 
 # More than anybody looks after; beyond it none can be put up.
 MOST = 500
@@ -87,25 +85,23 @@ class FullError(Exception):
     """There are as many shelves as may be."""
 
 
-class ShelfList:
-    """The shelves of one history."""
+class _Kept(Struct, frozen=True):
+    shelves: list[Shelf]
 
-    def __init__(self, writer: Writer, where: Where, now: Callable[[], float] = time.time) -> None:
-        self._writer, self._where, self._now = writer, where, now
-        self._shelves: dict[str, Shelf] = {}
+
+class ShelfList:
+    """The shelves of one daemon, or of one replay."""
+
+    def __init__(self, where: Where, state: StateFolder | None = None, now: Callable[[], float] = time.time) -> None:
+        self._where, self._now = where, now
+        self._sheet = Sheet(state, "shelves.json", "what was shelved calls for attention again")
+        found = self._sheet.read(_Kept)
+        kept = found.shelves[:MOST] if found is not None else []
+        self._shelves = {shelf.id: shelf for shelf in kept if shelf.t_expires_wall > now()}
+        if self._sheet.spoilt:
+            self._keep()
         # told when one is put up or taken down
         self.changed: Callable[[], None] = lambda: None
-
-    def load(self, db: sqlite3.Connection) -> None:
-        """Those of the run before that have not expired."""
-        for (data,) in db.execute(
-            "SELECT data FROM shelves WHERE t_expires > ? LIMIT ?", (self._now(), MOST)
-        ).fetchall():
-            try:
-                shelf = from_json(data, Shelf)
-            except ForeignError:
-                continue
-            self._shelves[shelf.id] = shelf
 
     def current(self) -> list[Shelf]:
         """Those that have not expired, the oldest first; expired ones are taken down."""
@@ -123,7 +119,7 @@ class ShelfList:
             shelf, id=secrets.token_hex(6), t_wall=now, t_expires_wall=round(now + 60.0 * minutes, 3)
         )
         self._shelves[made.id] = made
-        self._writer.put(writing.shelf(made.id, made.t_expires_wall, msgspec.json.encode(made)))
+        self._keep()
         self.changed()
         return made
 
@@ -131,7 +127,7 @@ class ShelfList:
         """Take one down; False when there is none of this name."""
         if self._shelves.pop(name, None) is None:
             return False
-        self._writer.put(writing.shelf(name, 0.0, None))
+        self._keep()
         self.changed()
         return True
 
@@ -140,3 +136,10 @@ class ShelfList:
         if not self._shelves:
             return None
         return next((shelf.id for shelf in self.current() if shelf.fits(event, self._where)), None)
+
+    async def written(self) -> None:
+        """Return when the disk has them, or refused them."""
+        await self._sheet.written()
+
+    def _keep(self) -> None:
+        self._sheet.put(_Kept(list(self._shelves.values())))

@@ -25,6 +25,18 @@ DIGITS, PLACE_DIGITS = 3, 6
 POINTS = 128
 
 
+def place(pipeline: Pipeline, name: str) -> tuple[float, float] | None:
+    """Where a vehicle is, on Earth; None: not known."""
+    slot = pipeline.fleet.slot_of.get(name)
+    if slot is None:
+        return None
+    for kind in (Kind.ADSB, Kind.GPS):
+        lat, lon = (float(pipeline.fleet.value[kind][COLUMN[kind][field], slot]) for field in ("lat", "lon"))
+        if math.isfinite(lat) and math.isfinite(lon):
+            return lat, lon
+    return None
+
+
 def describe(pipeline: Pipeline, scores: Scores, name: str) -> dict[str, Any]:
     """One vehicle at the last tick; `known` is false for one that is not in the fleet."""
     fleet = pipeline.fleet

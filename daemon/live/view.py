@@ -18,6 +18,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -30,10 +31,11 @@ from watchkeeper.daemon.live.desk import Acknowledgement, Desk, Shown
 from watchkeeper.daemon.live.network import network
 from watchkeeper.daemon.live.roster import Roster
 from watchkeeper.daemon.live.scores import Scores, vehicle_kinds
-from watchkeeper.daemon.live.vehicle import describe
+from watchkeeper.daemon.live.vehicle import describe, place
 from watchkeeper.daemon.live.viewer import Picture, Viewer
 from watchkeeper.daemon.logs import kv
 from watchkeeper.daemon.outputs.base import Context, Declaration, idle
+from watchkeeper.daemon.state.folder import StateFolder
 from watchkeeper.detectors.alarms.events import AlarmEvent, encode_event
 from watchkeeper.detectors.base import Evidence, Window
 from watchkeeper.detectors.catalog import kinds
@@ -44,6 +46,8 @@ log = logging.getLogger(__name__)
 
 # Pictures are at least this far apart, and are drawn with the next tick after that, or so much later without one.
 PERIOD_S, PATIENCE_S = 0.9, 0.3
+# How long the answer to a person waits for the disk.
+KEEP_S = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,14 +104,18 @@ class Live:
     name = "live_page"
     failures = refused = dropped = waiting = 0
 
-    def __init__(self, watched: Watched, viewers: int, now: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, watched: Watched, viewers: int, now: Callable[[], float] = time.monotonic,
+        state: StateFolder | None = None,
+    ) -> None:  # fmt: skip
         self.watched = watched
         self._limit = viewers
         self._now = now
         self.viewers: set[Viewer] = set()
         self.delivered = 0
         self.turned_away = self.slow = self._resyncs = 0
-        self.desk = Desk(watched.active)
+        self.desk = Desk(watched.active, partial(place, watched.pipeline), state)
+        self.desk.shelves.changed = self._shelves_changed
         self.picture: Picture | None = None
         self._scores = Scores(0)
         self._roster = Roster()
@@ -121,9 +129,8 @@ class Live:
         # who else looks at the evidence, if anybody does
         self._others: OnEvidence | None = None
         self._watching, self._ticked = asyncio.Event(), asyncio.Event()
-        # for the history: who acknowledged what; and from it: the shelf that an alarm is on
+        # for the history: who acknowledged what
         self.on_acknowledged: Callable[[str, str, bool], None] = lambda _alarm, _by, _on: None
-        self.shelf_of: Callable[[AlarmEvent], str | None] = lambda _event: None
 
     # -- who watches ----------------------------------------------------------------------------------------
 
@@ -177,7 +184,7 @@ class Live:
         self.delivered += 1
         self.desk.note(event)
         if self.viewers:
-            more = {"say": said(event), "shelved": self.shelf_of(event)}
+            more = {"say": said(event), "shelved": self.desk.shelves.of(event)}
             self._tell(b'{"event":' + encode_event(event) + b"," + msgspec.json.encode(more)[1:])
 
     async def run(self) -> None:
@@ -198,6 +205,12 @@ class Live:
         self.on_acknowledged(alarm, by, on)
         self._tell(msgspec.json.encode({"acknowledged": alarm, "by": answer}))
         return answer
+
+    async def kept(self) -> None:
+        """Return when what people have done would outlive us; a disk that does not answer is a trouble of its own."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(KEEP_S):
+                await self.desk.written()
 
     async def accept(self, alarm: str, by: str) -> AlarmEvent:
         """A person takes the lasting state that an alarm is about as normal; the alarm's end.
@@ -311,7 +324,9 @@ class Live:
         shown = self.shown()
         more = {
             "say": {event.id: said(event) for event in shown.alarms},
-            "shelved": {event.id: shelf for event in shown.alarms if (shelf := self.shelf_of(event)) is not None},
+            "shelved": {
+                event.id: shelf for event in shown.alarms if (shelf := self.desk.shelves.of(event)) is not None
+            },
         }
         return msgspec.json.encode({"type": "alarms", **msgspec.structs.asdict(shown), **more, **about})
 
@@ -319,7 +334,7 @@ class Live:
         """The alarms that a page shows, and who looks after which."""
         return self.desk.everything()
 
-    def shelves_changed(self) -> None:
+    def _shelves_changed(self) -> None:
         """A shelf was put up or taken down: everybody is sent all alarms again."""
         for viewer in self.viewers:
             viewer.resync()
@@ -351,7 +366,7 @@ def acceptable(event: AlarmEvent) -> bool:
 
 def make(settings: Http, context: Context) -> Live:
     """The live view of this daemon."""
-    return Live(context.watched, settings.viewers)
+    return Live(context.watched, settings.viewers, state=context.state)
 
 
 def _asked(config: Config) -> list[Http]:

@@ -3,9 +3,10 @@
     lock   held (flock) while a daemon runs, with its process number
 
 `check` is called every few seconds, from one worker thread. It finds a directory that was deleted, moved or mounted
-over, makes and locks it again, and has every file written again (`on_return`). While the directory cannot be had, for
-whatever reason, `trouble` says why: alarms go on without it. A person must mend two things before a start: a path that
-is no directory, and a directory that others may write to, because what is in it is trusted.
+over, makes and locks it again, and has every file written again (`on_return`). What the disk refused is tried again
+with each look (`on_check`). While the directory cannot be had, for whatever reason, `trouble` says why: alarms go on
+without it. A person must mend two things before a start: a path that is no directory, and a directory that others may
+write to, because what is in it is trusted.
 """
 
 from __future__ import annotations
@@ -48,6 +49,8 @@ class StateFolder:
         self.returns = 0
         # called then, to write every file again
         self.on_return: list[Callable[[], None]] = []
+        # called with each look that finds it usable
+        self.on_check: list[Callable[[], None]] = []
         # damage that was found and mended at the start
         self.notes: list[str] = []
         self._faults: dict[str, str] = {}
@@ -72,6 +75,9 @@ class StateFolder:
         with suppress(OSError):
             exposed = _exposed(self.path)
             self.fault("may be written by others", exposed)
+        if not self.trouble:
+            for look in self.on_check:
+                look()
         return self.trouble
 
     def fault(self, what: str, problem: str) -> None:

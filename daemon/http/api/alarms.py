@@ -102,6 +102,7 @@ class _Alarms:
             answer = self._served.live.acknowledge(call.path["id"], printable(wish.by or call.by), on=wish.on)
         except KeyError as error:
             raise Refusal(404, "not_found", "no such alarm is shown: it may have ended long ago") from error
+        await self._served.live.kept()
         return Ack(answer.by, answer.t) if answer is not None else None
 
     async def accept(self, call: Call) -> AlarmEvent:
@@ -117,9 +118,9 @@ class _Alarms:
         """With what is known now: who looks after it, and the shelf that it is on."""
         served = self._served
         ack = served.live.desk.acknowledged.get(row.id)
+        shelves = served.live.desk.shelves
         # the event is looked into only while something is shelved
-        shelves = served.history.shelves if served.history is not None and served.history.shelves.current() else None
-        shelf = shelves.of(AlarmEvent.of(bytes(cast(msgspec.Raw, row.event)))) if shelves is not None else None
+        shelf = shelves.of(AlarmEvent.of(bytes(cast(msgspec.Raw, row.event)))) if shelves.current() else None
         given = Ack(ack.by, ack.t) if ack is not None else row.acknowledged
         return msgspec.structs.replace(row, acknowledged=given, shelved=shelf)
 

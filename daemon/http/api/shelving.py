@@ -8,12 +8,11 @@ from typing import Any
 import msgspec
 
 from watchkeeper.daemon.history import alarms as past
-from watchkeeper.daemon.history.history import History
-from watchkeeper.daemon.http.api.served import NO_HISTORY, Served
+from watchkeeper.daemon.http.api.served import Served
 from watchkeeper.daemon.http.api.shapes import NewShelf, ShelveAlarm, Shelves
 from watchkeeper.daemon.http.api.table import Call, Refusal, Route
 from watchkeeper.daemon.live.http import printable
-from watchkeeper.daemon.live.shelves import FullError, Shelf
+from watchkeeper.daemon.live.shelves import FullError, Shelf, ShelfList
 from watchkeeper.detectors.incidents.fold import counted
 
 PAIR = 2
@@ -46,13 +45,11 @@ class _Shelving:
         self._served = served
 
     @property
-    def _history(self) -> History:
-        if self._served.history is None:
-            raise Refusal(503, "no_history", NO_HISTORY)
-        return self._served.history
+    def _shelves(self) -> ShelfList:
+        return self._served.live.desk.shelves
 
     async def shown(self, _call: Call) -> Shelves:
-        shelves = self._history.shelves
+        shelves = self._shelves
         active = self._served.live.watched.active()
         on = [event for event in active if shelves.of(event) is not None]
         return Shelves(shelves.current(), counted(on).alarms)
@@ -66,7 +63,7 @@ class _Shelving:
             alarm=wish.alarm or None, vehicle=wish.vehicle or None, pair=wish.pair, kind=wish.kind or None,
             area=wish.area,
         )  # fmt: skip
-        return self._put(rule, wish.minutes)
+        return await self._put(rule, wish.minutes)
 
     async def shelve(self, call: Call) -> Shelf:
         wish: ShelveAlarm = call.body
@@ -82,7 +79,7 @@ class _Shelving:
             "vehicle": {"vehicle": subjects[0]},
             "kind": {"kind": kind},
         }[wish.what]
-        return self._put(msgspec.structs.replace(rule, **given), wish.minutes)
+        return await self._put(msgspec.structs.replace(rule, **given), wish.minutes)
 
     async def _past(self, name: str) -> tuple[str, list[str]]:
         def ask(db: sqlite3.Connection) -> tuple[str, list[str]] | None:
@@ -96,11 +93,14 @@ class _Shelving:
         return found
 
     async def remove(self, call: Call) -> None:
-        if not self._history.shelves.remove(call.path["id"]):
+        if not self._shelves.remove(call.path["id"]):
             raise Refusal(404, "not_found", "no such shelf: it may have expired")
+        await self._served.live.kept()
 
-    def _put(self, rule: Shelf, minutes: float) -> Shelf:
+    async def _put(self, rule: Shelf, minutes: float) -> Shelf:
         try:
-            return self._history.shelves.add(rule, minutes)
+            made = self._shelves.add(rule, minutes)
         except FullError as error:
             raise Refusal(409, "full", "there are as many shelves as may be: take one down first") from error
+        await self._served.live.kept()
+        return made

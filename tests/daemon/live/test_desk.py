@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
+from pathlib import Path
+
 import pytest
 
 from watchkeeper.daemon.live.desk import RECENT, Desk
+from watchkeeper.daemon.state.folder import StateFolder
 from watchkeeper.detectors.alarms.events import CLEARED, RAISED, AlarmEvent, encode_event
 
 
@@ -20,7 +24,15 @@ class Book:
 
     def __init__(self, *names: str) -> None:
         self.events = {name: alarm(name) for name in names}
-        self.desk = Desk(self.events.values, now=lambda: 1234.5678)
+        self.state: StateFolder | None = None
+        self.restart(None)
+
+    def restart(self, folder: Path | None) -> None:
+        """Another run with what this folder has; None: nothing is kept."""
+        if self.state is not None:
+            self.state.release()
+        self.state = StateFolder(folder) if folder is not None else None
+        self.desk = Desk(self.events.values, lambda _name: None, self.state, now=lambda: 1234.5678)
 
     def clear(self, name: str) -> None:
         del self.events[name]
@@ -73,3 +85,53 @@ def test_a_mark_without_an_alarm_is_dropped() -> None:
     book.desk.acknowledge("x", "")
     del book.events["x"]
     assert book.desk.everything().acknowledged == {}
+
+
+# -- over a restart ---------------------------------------------------------------------------------------------
+
+
+def test_a_restart_keeps_who_looks_after_what_while_the_alarm_is_there(tmp_path: Path) -> None:
+    book = Book("x", "y")
+    book.restart(tmp_path)
+    given = book.desk.acknowledge("x", "tower")
+    book.desk.acknowledge("y", "tower")
+    asyncio.run(book.desk.written())
+    # alarms come back while the input of the run before is read again: until then none of them is given up
+    events, book.events = book.events, {}
+    book.restart(tmp_path)
+    assert book.desk.everything().acknowledged == {}
+    book.events |= events
+    del book.events["y"]
+    book.restart(tmp_path)
+    book.desk.settle()
+    assert book.desk.everything().acknowledged == {"x": given}
+    asyncio.run(book.desk.written())
+    book.events |= events
+    book.restart(tmp_path)
+    assert book.desk.everything().acknowledged == {"x": given}
+
+
+def test_what_is_taken_back_stays_taken_back(tmp_path: Path) -> None:
+    book = Book("x")
+    book.restart(tmp_path)
+    book.desk.acknowledge("x", "tower")
+    book.desk.acknowledge("x", "tower", on=False)
+    asyncio.run(book.desk.written())
+    book.restart(tmp_path)
+    assert book.desk.acknowledged == {}
+
+
+def test_no_more_is_kept_than_alarms_are_shown(tmp_path: Path) -> None:
+    book = Book()
+    book.restart(tmp_path)
+    book.desk.settle()
+    for n in range(RECENT * 3):
+        name = f"n{n}"
+        book.events[name] = alarm(name)
+        book.desk.acknowledge(name, "tower")
+        # every second one ends without an event
+        if n % 2:
+            book.clear(name)
+        else:
+            del book.events[name]
+    assert len(book.desk.acknowledged) <= RECENT + 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,10 +15,9 @@ from made_events import event
 from watchkeeper.config.guests import SETTINGS, build, default, values_of
 from watchkeeper.config.loader import load
 from watchkeeper.config.section import Setting, columns
-from watchkeeper.daemon.history.history import History
 from watchkeeper.daemon.http.api.about import without_secrets
 from watchkeeper.daemon.live.shelves import Area, Shelf, ShelfList
-from watchkeeper.detectors.engine.pipeline import Pipeline
+from watchkeeper.daemon.state.folder import StateFolder
 
 from api_rig import Client, Rig
 
@@ -75,7 +75,7 @@ def test_a_shelved_alarm_is_shown_as_shelved_until_the_shelf_is_taken_down(rig: 
 
 def test_a_shelf_names_something_and_expires(rig: Rig) -> None:
     now = [1000.0]
-    shelves = ShelfList(rig.history.writer, lambda _name: (48.0, 11.0), lambda: now[0])
+    shelves = ShelfList(lambda _name: (48.0, 11.0), now=lambda: now[0])
     rule = Shelf(id="", t_wall=0.0, t_expires_wall=0.0, area=Area(48.0, 11.0, 1000.0))
     made = shelves.add(rule, 1.0)
     assert shelves.of(event("a", "raised", 1.0, kind="los")) == made.id
@@ -88,8 +88,8 @@ def test_a_shelf_names_something_and_expires(rig: Rig) -> None:
     assert rig.visit(ask)[0] == 400
 
 
-def test_an_area_holds_alarms_about_a_place_in_it_and_no_other(rig: Rig) -> None:
-    shelves = ShelfList(rig.history.writer, lambda _name: None)
+def test_an_area_holds_alarms_about_a_place_in_it_and_no_other() -> None:
+    shelves = ShelfList(lambda _name: None)
     rule = Shelf(id="", t_wall=0.0, t_expires_wall=0.0, area=Area(48.0, 11.0, 20_000.0))
     made = shelves.add(rule, 1.0)
     jammed = event("a", "raised", 1.0, kind="gnss_interference")
@@ -98,14 +98,18 @@ def test_an_area_holds_alarms_about_a_place_in_it_and_no_other(rig: Rig) -> None
     assert [shelves.of(each) for each in (here, there, jammed)] == [made.id, None, None]
 
 
-def test_shelves_are_there_after_a_restart(tmp_path: Path) -> None:
-    rig = Rig(tmp_path, seconds=60.0)
-    rig.history.shelves.add(Shelf(id="", t_wall=0.0, t_expires_wall=0.0, kind="los", reason="test"), 60.0)
-    rig.close()
-    again = History(tmp_path / "history.sqlite", rig.config.history, Pipeline(rig.config))
-    again.start()
-    assert [shelf.reason for shelf in again.shelves.current()] == ["test"]
-    again.close()
+def test_shelves_are_there_after_a_restart_while_they_hold(tmp_path: Path) -> None:
+    now = [1000.0]
+    rule = Shelf(id="", t_wall=0.0, t_expires_wall=0.0, kind="los")
+    state = StateFolder(tmp_path)
+    shelves = ShelfList(lambda _name: None, state, lambda: now[0])
+    shelves.add(msgspec.structs.replace(rule, reason="short"), 1.0)
+    shelves.add(msgspec.structs.replace(rule, reason="long"), 60.0)
+    asyncio.run(shelves.written())
+    now[0] += 90.0
+    again = ShelfList(lambda _name: None, state, lambda: now[0])
+    assert [shelf.reason for shelf in again.current()] == ["long"]
+    state.release()
 
 
 # -- settings ---------------------------------------------------------------------------------------------------
