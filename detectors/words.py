@@ -59,10 +59,10 @@ def clock(t: float, day_of: float | None = None) -> str:
     """An event time: of day, with the date when it is another day than `day_of`; or seconds of a recording.
 
     >>> clock(1_700_000_000.25), clock(1_700_000_000.25, 1_700_100_000.0), clock(12.44)
-    ('22:13:20Z', '2023-11-14 22:13:20Z', '12.4 s')
+    ('22:13:20Z', '2023-11-14 22:13:20Z', 't=12.4 s')
     """
     if not UNIX_FROM_S <= t < 1e11:
-        return f"{t:,.1f} s"
+        return f"t={t:,.1f} s"
     same_day = day_of is None or t // DAY_S == day_of // DAY_S
     return datetime.fromtimestamp(t, UTC).strftime("%H:%M:%SZ" if same_day else "%Y-%m-%d %H:%M:%SZ")
 

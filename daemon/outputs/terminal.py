@@ -53,10 +53,10 @@ def clock(t: float) -> str:
     """An event time for people: UTC for Unix times, plain seconds for a simulation's.
 
     >>> clock(1_700_000_000.25), clock(12.5)
-    ('22:13:20.2Z', 't=12.5s')
+    ('22:13:20.2Z', 't=12.5 s')
     """
     if t < UNIX_FROM_S:
-        return f"t={t:.1f}s"
+        return f"t={t:.1f} s"
     return datetime.fromtimestamp(t, UTC).strftime("%H:%M:%S.%f")[:10] + "Z"
 
 

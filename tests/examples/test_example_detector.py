@@ -81,7 +81,7 @@ def test_its_metrics_sentence_and_sensors_appear(run):
     assert "# HELP watchkeeper_geofence_beyond Aircraft on the wrong side of the fence now" in found["metrics"]
     assert 'watchkeeper_alarms_active{kind="geofence",severity="caution"}' in found["metrics"]
     assert 'watchkeeper_score_threshold{kind="geofence"} 1.0' in found["metrics"]
-    assert found["say"] == "abc: 30.0 NM beyond the fence since 1.0 s."
+    assert found["say"] == "abc: 30.0 NM beyond the fence since t=1.0 s."
     assert any(topic.endswith("/geofence/config") for topic in found["ha"])
 
 

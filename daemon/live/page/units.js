@@ -21,12 +21,12 @@ const inFeet = (aircraft) => (system === 'auto' ? aircraft : system === 'aviatio
 export const known = (x) => x !== null && x !== undefined && Number.isFinite(x);
 
 /**
- * `12:03:20Z` of a Unix time, `t=12.5s` of a simulation's.
+ * `12:03:20Z` of a Unix time, `t=12.5 s` of a simulation's.
  * @type {(t: number | null | undefined) => string}
  */
 export function clock(t) {
   if (!known(t)) return '–';
-  if (t < UNIX_FROM_S) return `t=${t.toFixed(1)}s`;
+  if (t < UNIX_FROM_S) return `t=${t.toFixed(1)} s`;
   return `${new Date(t * 1000).toISOString().slice(11, 19)}Z`;
 }
 

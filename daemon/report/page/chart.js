@@ -154,7 +154,7 @@ function axes(pen, width, height, x, y, values) {
   for (const t of ticks(width)) {
     const at = x(t);
     if (at < LEFT + 24 || at > width - 30) continue;
-    pen.fillText(clock(t).replace('t=', '').replace('.0s', ' s'), at, height - 3);
+    pen.fillText(clock(t).replace('t=', '').replace('.0 s', ' s'), at, height - 3);
   }
   pen.textAlign = 'left';
 }

@@ -71,7 +71,7 @@ def test_an_alarm_is_one_plain_line_in_a_pipe() -> None:
     assert "since 22:13:20" in raised
     assert "score 2 of 1, tcpa 61.5 s" in raised
     assert "CLEARED" in cleared
-    assert simulated.startswith("t=12.5s")
+    assert simulated.startswith("t=12.5 s")
     assert "\x1b" not in out.getvalue()
 
 
