@@ -14,7 +14,7 @@ import logging
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -225,11 +225,10 @@ class Guard:
 
     def _same_until(self, t: float) -> float:
         """Until when it stays who is watched, if nothing is heard."""
-        table, alarms = self.coverage, self.alarms
-        return _same_until(
-            t, self._fleet.high, self._fleet.last_t, table.code, table.since_t, table.judged,
-            self.refused, self.clock_off, alarms.first_s, alarms.lost_s,
-        )  # fmt: skip
+        table, patience = self.coverage, Patience(self.alarms.first_s, self.alarms.lost_s)
+        told = Told(table.code, table.since_t, table.judged)
+        marks = Marks(self.refused, self.clock_off)
+        return _same_until(t, self._fleet.high, self._fleet.last_t, told, marks, patience)
 
     # -- what else happens ----------------------------------------------------------------------------------
 
@@ -317,11 +316,30 @@ class Guard:
         self.incident_failures, self._incident_t, self._incident_error = state["incidents"]
 
 
+class Told(NamedTuple):
+    """What the coverage says by now, [detector, slot]: code, since when, and whether it was ever judged."""
+
+    code: U1
+    since_t: F8
+    judged: Bool
+
+
+class Marks(NamedTuple):
+    """Who is not watched for reasons outside the detectors, by slot."""
+
+    refused: Bool
+    clock_off: Bool
+
+
+class Patience(NamedTuple):
+    """How long a reason lasts before it is an alarm, by code: of those never judged so far, and of the others."""
+
+    first_s: F8
+    lost_s: F8
+
+
 @njit(cache=True)
-def _same_until(
-    t: float, slots: int, last_t: F8, code: U1, since_t: F8, judged: Bool, refused: Bool, clock_off: Bool,
-    first_s: F8, lost_s: F8,
-) -> float:  # fmt: skip
+def _same_until(t: float, slots: int, last_t: F8, told: Told, marks: Marks, patience: Patience) -> float:
     """From the columns of a coverage: when the next reason changes or has lasted for long enough; `t`: at once."""
     until = np.inf
     for s in range(slots):
@@ -329,15 +347,15 @@ def _same_until(
             due_t = last_t[stream, s] + FRESH_S
             if due_t >= t:
                 until = min(until, due_t)
-        marked = REFUSED if refused[s] else CLOCK_OFF if clock_off[s] else 0
-        for d in range(code.shape[0]):
-            c = code[d, s]
+        marked = REFUSED if marks.refused[s] else CLOCK_OFF if marks.clock_off[s] else 0
+        for d in range(told.code.shape[0]):
+            c = told.code[d, s]
             if c in (ALIGNING, LEARNING):
                 return t  # how long they try is counted
             said = c if c in (REFUSED, CLOCK_OFF) else 0
             if said != marked and c != NOT_APPLICABLE:
                 return t  # the next look will see it
-            due_t = since_t[d, s] + (lost_s[c] if judged[d, s] else first_s[c])
+            due_t = told.since_t[d, s] + (patience.lost_s[c] if told.judged[d, s] else patience.first_s[c])
             if due_t >= t:
                 until = min(until, due_t)
     return until

@@ -20,6 +20,7 @@ ELSEWHERE = {
     "detectors.conflict.grid.first_at_least",
     "detectors.conflict.hindsight._farthest",
     "detectors.conflict.ways._unknown",
+    "detectors.engine.guard._same_until",
     "detectors.engine.senders.line._calm",
     "detectors.engine.senders.majority._go_back",
     "detectors.gps_imu.ahrs.take_attitude",
