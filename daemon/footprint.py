@@ -5,7 +5,7 @@
 
 Large blocks that come and go leave holes in the heap: the C library maps only those over a threshold, which it raises
 up to 32 MB when one is freed. A fixed threshold keeps a daemon 7 MB smaller. Tables with room for vehicles that may
-come need no such thing (watchkeeper.streams.tables).
+come need no such thing (watchkeeper.detectors.fleet.tables).
 
 Loading kernels runs through most of LLVM, 50 MB of a library's code that is not called again; imports leave holes in
 the heap. The system would take such pages back by itself, but only when memory is short, and until then they count as

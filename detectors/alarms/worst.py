@@ -22,8 +22,8 @@ from watchkeeper.detectors.alarms.events import TIME_DIGITS, Moment
 from watchkeeper.detectors.base import Evidence
 from watchkeeper.detectors.declaration import AlarmKind
 from watchkeeper.detectors.fleet.growing import Growing
+from watchkeeper.detectors.fleet.tables import zeros
 from watchkeeper.streams.batch import F8, I4, I8, U1
-from watchkeeper.streams.tables import zeros
 
 # Digits after the point in an alarm's numbers: a tenth of a millimetre, or of a millisecond.
 DIGITS = 4

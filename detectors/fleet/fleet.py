@@ -21,10 +21,10 @@ from watchkeeper.detectors.fleet.callsigns import Callsigns
 from watchkeeper.detectors.fleet.crowd import Door
 from watchkeeper.detectors.fleet.declared import SENT_BY_VEHICLES, Declared
 from watchkeeper.detectors.fleet.growing import Growing
+from watchkeeper.detectors.fleet.tables import zeros
 from watchkeeper.streams.batch import F8, I4, I8, Batch, Bool, Columns
 from watchkeeper.streams.kernels import njit
 from watchkeeper.streams.messages import COLUMN, FIELDS, Kind
-from watchkeeper.streams.tables import zeros
 
 
 @dataclass(frozen=True, slots=True)

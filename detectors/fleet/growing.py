@@ -13,7 +13,7 @@ from weakref import ref
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from watchkeeper.streams.tables import zeros
+from watchkeeper.detectors.fleet.tables import zeros
 
 # As many slots are made ready at a time.
 CHUNK = 256

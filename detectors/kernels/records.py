@@ -25,7 +25,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from watchkeeper.streams.tables import zeros
+from watchkeeper.detectors.fleet.tables import zeros
 
 Float4 = Annotated[float, np.float32]
 Int4 = Annotated[int, np.int32]

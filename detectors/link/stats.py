@@ -15,12 +15,12 @@ import numpy as np
 from watchkeeper.config.detectors.link import Link
 from watchkeeper.detectors.base import Window
 from watchkeeper.detectors.fleet.fleet import Fleet
+from watchkeeper.detectors.fleet.tables import zeros
 from watchkeeper.detectors.link.constants import ALPHA, BIN_S, ON_TIME, RECENT_BINS, SEAM_HZ, SILENT_INTERVALS
 from watchkeeper.streams.batch import F8, I4, Bool
 from watchkeeper.streams.kernels import njit
 from watchkeeper.streams.messages import KIND_OF_WORD, LINK, Kind
 from watchkeeper.streams.periods import periods_over, periods_until
-from watchkeeper.streams.tables import zeros
 
 
 class LinkStats:

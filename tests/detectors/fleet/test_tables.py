@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from watchkeeper.streams.tables import LEAST_BYTES, zeros
+from watchkeeper.detectors.fleet.tables import LEAST_BYTES, zeros
 
 # A process of its own: its heap is as the program leaves it.
 PROGRAM = """
