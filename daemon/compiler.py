@@ -4,8 +4,8 @@
 
 The second process is a fork of the first, with everything imported and Numba at work. Each goes through all that is
 needed, in another order; where one comes to a kernel that the other is at, it waits for it. No garbage is collected,
-because both end soon, and Numba leaves out work that need not be done (haste/). Should one fail, kernels are compiled
-elsewhere when they are called.
+because both end soon, and at the end nothing is taken apart, which takes as long as a tenth of the work; Numba leaves
+out work that need not be done (haste/). Should one fail, kernels are compiled elsewhere when they are called.
 """
 
 from __future__ import annotations
@@ -94,4 +94,6 @@ class _Progress(event.Listener):
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    code = main(sys.argv[1:])
+    sys.stdout.flush()
+    os._exit(code)
