@@ -28,6 +28,7 @@ from typing import Any
 from watchkeeper.config.masking import masked
 from watchkeeper.config.schema import Config
 from watchkeeper.daemon.background import end, in_background
+from watchkeeper.daemon.collector import keep_what_exists
 from watchkeeper.daemon.compiling import compile_kernels
 from watchkeeper.daemon.condition import Condition
 from watchkeeper.daemon.families import Collect
@@ -305,9 +306,9 @@ class App:
         stopping.cancel()
         if compiling.done():
             compiling.result()
-            # what exists now, a compiler's worth of objects, stays: the collector need not walk it while alarms wait
+            # the collector need not walk it while alarms wait
             gc.collect()
-            gc.freeze()
+            keep_what_exists()
             give_back()
             self.condition.warm = True
             log.info("warmed up", extra=kv(seconds=round(time.monotonic() - began, 2)))

@@ -17,6 +17,7 @@ from types import ModuleType
 
 from watchkeeper.config.guests import discover
 from watchkeeper.config.installed import GuestError
+from watchkeeper.daemon.collector import paused
 
 # Command to its module in daemon/commands/ and its line in the overview.
 COMMANDS: dict[str, tuple[str, str]] = {
@@ -58,7 +59,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--version", action="version", version=f"watchkeeper {version('watchkeeper')}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for name, (module_name, line) in COMMANDS.items():
-        module = import_module(f"watchkeeper.daemon.commands.{module_name}") if name == command else None
+        with paused():
+            module = import_module(f"watchkeeper.daemon.commands.{module_name}") if name == command else None
         _add(commands, name, line, module)
     if not words:
         # somebody who looks what this is

@@ -30,6 +30,7 @@ from numba.core.dispatcher import Dispatcher
 
 from watchkeeper.config.guests import section_of
 from watchkeeper.config.schema import Config
+from watchkeeper.daemon.collector import keep_what_exists, paused
 from watchkeeper.daemon.logs import kv
 from watchkeeper.detectors.catalog import REGISTRY
 from watchkeeper.detectors.engine.warmup import KINDS, warm_up
@@ -99,7 +100,9 @@ def prepare(config: Config, kinds: Collection[Kind] = KINDS) -> None:
 
     if compile_kernels(config, kinds, said) and terminal:
         print(file=sys.stderr)
-    warm_up(config, kinds)
+    with paused():
+        warm_up(config, kinds)
+    keep_what_exists()
 
 
 def _kernels() -> list[Any]:
