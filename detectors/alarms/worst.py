@@ -55,11 +55,11 @@ class Worst:
         rows = np.flatnonzero(action)
         if not len(rows):
             return
-        did = action[rows]
-        self._rank[cell[rows[did == RAISE]]] = -np.inf
-        rows = rows[(did == RAISE) | (did == STILL)]
-        rank = self._ranks(ev)[rows]
-        worse = rank > self._rank[cell[rows]]
+        did, at = action[rows], cell[rows]
+        if (new := did == RAISE).any():
+            self._rank[at[new]] = -np.inf
+        rank = self._ranks(ev, rows)
+        worse = (rank > self._rank[at]) & (new | (did == STILL))
         if not worse.any():
             return
         rows, rank = rows[worse], rank[worse]
@@ -69,31 +69,43 @@ class Worst:
             rows, rank = rows[::-1][order], rank[::-1][order]
         at = cell[rows]
         self._rank[at], self._t[at], self._score[at] = rank, ev.t[rows], ev.score[rows]
-        if ev.hindsight is not None:
-            seen = ev.hindsight.rank[rows] > -np.inf
-            self._t[at[seen]] = ev.hindsight.t[rows[seen]]
         if ev.cause_bits is not None:
             self._causes = list(ev.causes)
             self._bits[at] = ev.cause_bits[rows]
         self._know(ev.numbers)
-        if self._names:
-            numbers = np.full((len(rows), len(self._names)), np.nan)
-            for place, name in enumerate(self._names):
-                if (column := ev.numbers.get(name)) is not None:
-                    numbers[:, place] = column[rows]
-                if ev.hindsight is not None and (column := ev.hindsight.numbers.get(name)) is not None:
-                    numbers[seen, place] = column[rows[seen]]
-            self._numbers[at] = numbers
         for place, row in zip(at.tolist(), rows.tolist(), strict=True) if ev.details or self._details else ():
             self._details[place] = ev.details[row] if ev.details else {}
+        if len(ev.numbers) < len(self._names):
+            self._numbers[at] = np.nan
+        if ev.hindsight is None:
+            self._note(at, rows, ev.numbers)
+            return
+        seen = ev.hindsight.rank[rows] > -np.inf
+        if not (seen.all() and ev.hindsight.numbers.keys() >= set(self._names)):
+            self._note(at, rows, ev.numbers)
+            at, rows = at[seen], rows[seen]
+        self._t[at] = ev.hindsight.t[rows]
+        self._note(at, rows, ev.hindsight.numbers)
 
-    def _ranks(self, ev: Evidence) -> F8:
-        """How bad each row is: the worse, the larger."""
+    def _note(self, at: I4, rows: I8, numbers: Mapping[str, F8]) -> None:
+        """Write these rows of the numbers that there are into these cells."""
+        places = [place for place, name in enumerate(self._names) if name in numbers]
+        if not places:
+            return
+        block = np.array([numbers[self._names[place]][rows] for place in places]).T
+        if len(places) == len(self._names):
+            self._numbers[at] = block
+        else:
+            self._numbers[at[:, None], places] = block
+
+    def _ranks(self, ev: Evidence, rows: I8) -> F8:
+        """How bad each of these rows is: the worse, the larger."""
         figure = ev.numbers.get(self._least)
-        rank = ev.score if figure is None else -figure
+        rank = ev.score[rows] if figure is None else -figure[rows]
         if ev.hindsight is None:
             return rank
-        return np.where(ev.hindsight.rank > -np.inf, ev.hindsight.rank, rank - UNSEEN)
+        known = ev.hindsight.rank[rows]
+        return np.where(known > -np.inf, known, rank - UNSEEN)
 
     def _know(self, names: Iterable[str]) -> None:
         """Have a column for each of these numbers. As a rule a kind always has the same ones."""

@@ -214,6 +214,7 @@ class Conflict:
         self._tracks.forget(slots)
         self._followed.forget(slots)
         self._ghosts.forget(slots)
+        self._hindsight.forget(slots)
 
     def gauges(self) -> dict[str, float]:
         """Smallest TCPA and DCPA, largest probability (NaN: no pair), and counts of pairs and aircraft."""
@@ -231,6 +232,7 @@ class Conflict:
         self._tracks.restore(state)
         self._followed.restore(state["followed"])
         self._ghosts.forget(slice(None))
+        self._hindsight.forget(slice(None))
         self._figures = dict(state["figures"])
 
 

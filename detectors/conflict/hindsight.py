@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from watchkeeper.detectors.conflict.constants import FASTEST_MS, GAP_S, HOVER_MS, LOOK_BACK_S
 from watchkeeper.detectors.fleet.fleet import Ring
+from watchkeeper.detectors.fleet.tables import zeros
 from watchkeeper.detectors.kernels.approach import ON_LIMIT_FT
 from watchkeeper.detectors.kernels.records import blank
 from watchkeeper.streams.batch import F8, I4, I8, Bool
@@ -51,19 +52,31 @@ class Fix:
 
 
 class Reports(NamedTuple):
-    """The fleet's ring of reports, as the kernel takes it."""
+    """The fleet's ring of reports, as the kernel takes it, and where they were.
+
+    `place[slot, i]` is the position of a report of the ring, Earth-centred in m. Those of the first `placed[slot]`
+    reports of a vehicle are there, as far as the ring still has them: a report is looked at again with every tick.
+    """
 
     t: F8
     data: F8
     heard: I8
+    place: F8
+    placed: I8
 
 
 class Hindsight:
     """Work arrays for the reports of two aircraft."""
 
     def __init__(self, ring: Ring) -> None:
-        self._reports = Reports(ring.t, ring.data, ring.count)
+        capacity = len(ring.count)
+        place, placed = zeros((capacity, ring.depth, 3)), np.zeros(capacity, np.int64)
+        self._reports = Reports(ring.t, ring.data, ring.count, place, placed)
         self._work = blank(Fix, (2, ring.depth))
+
+    def forget(self, slots: I4 | slice) -> None:
+        """Other aircraft will get these slots, or the ring has other reports."""
+        self._reports.placed[slots] = 0
 
     def least(self, a: I4, b: I4, vertical_ft: F8, wanted: Bool, t: float) -> NDArray[Any]:
         """For each pair of slots the closest that they were in the LOOK_BACK_S before t, as `Least` records.
@@ -126,6 +139,7 @@ def _unroll(slot: int, oldest_t: float, reports: Reports, out: NDArray[Any]) -> 
     """
     depth = out.size
     count = reports.heard[slot]
+    _place(slot, count, depth, reports)
     n, alt_ft = 0, math.nan
     lat_deg, lon_deg = math.nan, math.nan
     for k in range(min(count, depth)):
@@ -137,7 +151,7 @@ def _unroll(slot: int, oldest_t: float, reports: Reports, out: NDArray[Any]) -> 
         if math.isnan(lat) or math.isnan(lon) or held or t < oldest_t:
             continue
         lat_deg, lon_deg = lat, lon
-        x_m, y_m, z_m = ecef(lat, lon)
+        x_m, y_m, z_m = reports.place[slot, at, 0], reports.place[slot, at, 1], reports.place[slot, at, 2]
         if n > 0:
             last = out[n - 1]
             dx, dy, dz, dt_s = x_m - last.x_m, y_m - last.y_m, z_m - last.z_m, t - last.t
@@ -147,6 +161,16 @@ def _unroll(slot: int, oldest_t: float, reports: Reports, out: NDArray[Any]) -> 
         fix.t, fix.x_m, fix.y_m, fix.z_m, fix.alt_ft = t, x_m, y_m, z_m, alt_ft
         n += 1
     return n
+
+
+@njit(cache=True)
+def _place(slot: int, count: int, depth: int, reports: Reports) -> None:
+    """Work out where the reports were that have come since this was last asked."""
+    for k in range(max(reports.placed[slot], count - depth), count):
+        at = k % depth
+        place = reports.place[slot, at]
+        place[0], place[1], place[2] = ecef(reports.data[ADSB.lat, slot, at], reports.data[ADSB.lon, slot, at])
+    reports.placed[slot] = count
 
 
 @njit(cache=True)

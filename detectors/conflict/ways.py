@@ -118,13 +118,19 @@ class Ways:
 
     def of(self, i: int, j: int, ids: tuple[str, str], state: NDArray[Any], minima: Minima) -> list[dict[str, Any]]:
         """The ways out of the two aircraft in these rows of `state`, as the evidence has them (declaration.Way)."""
-        found = iter(self._work.found[: look(i, j, state, minima, self._work)].tolist())
+        found = self._work.found[: look(i, j, state, minima, self._work)].tolist()
         ways: list[dict[str, Any]] = []
+        at = 0
         for name in ids:
             way: dict[str, Any] = {"id": name}
             for band in NAMES:
-                now, n = next(found), next(found)
-                free = None if n == NOT_KNOWN else [[next(found), next(found)] for _ in range(int(n))]
+                now, n = found[at : at + 2]
+                at += 2
+                free = None
+                if n != NOT_KNOWN:
+                    end = at + 2 * int(n)
+                    free = [found[k : k + 2] for k in range(at, end, 2)]
+                    at = end
                 way[band] = {"now": None if math.isnan(now) else round(now, DIGITS), "free": free}
             ways.append(way)
         return ways

@@ -29,15 +29,16 @@ class Callsigns:
 
         `moved`: the columns' times are not the batch's any more, so a vehicle's first sample has to do.
         """
-        # in their own order, because that of a set differs from process to process
-        news = {name: sign for name, sign in sorted(batch.callsigns.items() - self.now.items()) if name in vehicles}
+        # nearly all of a batch are those that are known, and each batch has them all
+        known = self.now.get
+        news = {name: sign for name, sign in batch.callsigns.items() if known(name) != sign and name in vehicles}
         if not news or not len(cols):
             return
         vids = {name: vid for vid, name in enumerate(batch.ids)}
         first_t, last_t = np.full(len(batch.ids), np.inf), np.full(len(batch.ids), -np.inf)
         np.minimum.at(first_t, cols.vid, cols.t)
         np.maximum.at(last_t, cols.vid, cols.t)
-        for name, sign in news.items():
+        for name, sign in sorted(news.items()):
             vid = vids.get(name, -1)
             t = first_t[vid] if moved else batch.called_t.get(name, first_t[vid])
             # one that a later sample brings comes with that one's columns
