@@ -17,6 +17,11 @@ from watchkeeper.streams.batch import F8, I4, I8, Bool
 from watchkeeper.streams.kernels import njit
 from watchkeeper.streams.messages import Kind
 
+# Moves per sample that putting a few right may take: a sort of all takes as long as some 30.
+MOVES = 8
+# Ticks in one cut, of which so many fit two bytes: NumPy sorts those by counting.
+FEW = 2**16
+
 
 @dataclass(frozen=True, slots=True)
 class Block:
@@ -55,11 +60,14 @@ class Pending:
         return max(float(block.t.max()) for block in self._blocks)
 
     def cut(self, tick: int, tick_s: float) -> dict[int, Block]:
-        """Take out everything up to the given tick: tick to samples in time order (arrival order where equal)."""
+        """Take out everything up to the given tick: tick to its samples, in arrival order."""
         if not self.n or self.first_t > tick * tick_s:
             return {}
         whole = self._whole()
         ticks = tick_of(whole.t, tick_s)
+        if (np.diff(ticks) < 0).any():
+            order = _by_tick(ticks)
+            whole, ticks = whole.take(order), ticks[order]
         stop = int(np.searchsorted(ticks, tick, side="right"))
         self._blocks, self.n, self.first_t = [], 0, np.inf
         self.add(whole.take(slice(stop, None)))
@@ -70,26 +78,21 @@ class Pending:
 
     def _whole(self) -> Block:
         blocks = self._blocks
-        whole = (
-            blocks[0]
-            if len(blocks) == 1
-            else Block(
-                np.concatenate([b.slot for b in blocks]),
-                np.concatenate([b.via for b in blocks]),
-                np.concatenate([b.t for b in blocks]),
-                np.concatenate([b.data for b in blocks], axis=1),
-            )
+        if len(blocks) == 1:
+            return blocks[0]
+        return Block(
+            np.concatenate([b.slot for b in blocks]),
+            np.concatenate([b.via for b in blocks]),
+            np.concatenate([b.t for b in blocks]),
+            np.concatenate([b.data for b in blocks], axis=1),
         )
-        if (np.diff(whole.t) < 0.0).any():
-            whole = whole.take(np.argsort(whole.t, kind="stable"))
-        return whole
 
     def snapshot(self) -> dict[str, Any]:
         """What is waiting, in time order (arrival order where equal)."""
         if not self.n:
             return {}
-        whole = self._whole()
-        # sorted once is sorted for `cut` as well
+        # sorted once stays sorted
+        whole = in_time_order(self._whole())
         self._blocks = [whole]
         return {"slot": whole.slot, "via": whole.via, "t": whole.t, "data": whole.data}
 
@@ -100,12 +103,27 @@ class Pending:
             self.add(Block(state["slot"], state["via"], state["t"], state["data"]))
 
 
+def in_time_order(block: Block) -> Block:
+    """The samples by time, in arrival order where equal."""
+    return block.take(np.argsort(block.t, kind="stable")) if (np.diff(block.t) < 0.0).any() else block
+
+
+def _by_tick(ticks: I8) -> I8:
+    """The order by tick, in arrival order within one. As a rule they are few: small numbers are sorted by counting."""
+    after = ticks - ticks.min()
+    order: I8 = np.argsort(after.astype(np.uint16) if after.max() < FEW else after, kind="stable")
+    return order
+
+
 def samples_of(kind: Kind, block: Block, slots: int, count_duplicates: Callable[[int], None]) -> Samples:
     """One tick's samples sorted by (slot, t); of samples with the same slot and time the first to arrive stays.
 
     Of signals a vehicle has many at one time: the detector, which knows them by name, leaves out what comes twice.
     """
-    order, duplicate = _by_slot(block.slot, block.t, slots)
+    order, duplicate, sorted_out = _by_slot(block.slot, block.t, slots)
+    if not sorted_out:
+        block = in_time_order(block)
+        order, duplicate, _ = _by_slot(block.slot, block.t, slots)
     if kind is not Kind.SIGNAL and duplicate.any():
         count_duplicates(int(duplicate.sum()))
         order = order[~duplicate]
@@ -114,8 +132,12 @@ def samples_of(kind: Kind, block: Block, slots: int, count_duplicates: Callable[
 
 
 @njit(cache=True)
-def _by_slot(slot: I4, t: F8, slots: int) -> tuple[I8, Bool]:
-    """Stable counting sort of time-ordered samples by slot, and which of them repeat the one before."""
+def _by_slot(slot: I4, t: F8, slots: int) -> tuple[I8, Bool, bool]:
+    """The order by (slot, t), stable, and which of the samples repeat the one before.
+
+    Counting puts slots in order. Within one, samples come in time order or nearly so, and those that were overtaken
+    move back one by one; False at the end if that would take too many moves.
+    """
     n = slot.size
     start = np.zeros(slots + 1, np.int64)
     for i in range(n):
@@ -127,7 +149,18 @@ def _by_slot(slot: I4, t: F8, slots: int) -> tuple[I8, Bool]:
         order[start[slot[i]]] = i
         start[slot[i]] += 1
     duplicate = np.zeros(n, np.bool_)
+    moves = MOVES * n
+    for k in range(1, n):
+        i = order[k]
+        at = k
+        while at > 0 and slot[order[at - 1]] == slot[i] and t[order[at - 1]] > t[i]:
+            order[at] = order[at - 1]
+            at -= 1
+            moves -= 1
+            if moves < 0:
+                return order, duplicate, False
+        order[at] = i
     for k in range(1, n):
         i, j = order[k - 1], order[k]
         duplicate[k] = slot[i] == slot[j] and t[i] == t[j]
-    return order, duplicate
+    return order, duplicate, True
