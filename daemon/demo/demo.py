@@ -7,6 +7,7 @@ The simulator speaks MQTT like any vehicle would, one message per sample, in rea
 from __future__ import annotations
 
 import asyncio
+import math
 import signal
 import socket
 import sys
@@ -37,6 +38,8 @@ PROOF_KINDS = ("conflict", "gps_imu", "silence")
 WEEK_S = 7 * 86_400.0
 ARRIVAL_TIMEOUT_S = 3.0
 LOOK_S = 0.05
+# Where lines stay: how long a wait must last before it is said, and how often what is waited for is said again.
+BRIEF_S, REPEAT_S = 1.0, 3.0
 URLS = {"look": "/", "metrics": "/metrics", "health": "/healthz", "ready": "/readyz"}
 
 
@@ -155,15 +158,20 @@ async def _show(app: App, broker: EmbeddedBroker, options: Options, view: LiveVi
 
 
 async def _ready(app: App) -> None:
-    """Wait until the daemon is, and say what it waits for: on a terminal in one line, else each thing once."""
-    said = ""
+    """Wait until the daemon is, and say what it waits for: on a terminal in one line, else now and then."""
+    said, said_s = "", -math.inf
+    lasting, since_s = "", 0.0
     while reasons := app.condition.not_ready():
-        words = reasons[0]
+        words, now_s = reasons[0], time.monotonic()
         if sys.stdout.isatty():
             print(f"\r\x1b[K{words}", end="", flush=True)
-        elif (what := words.partition(":")[0]) != said:
+        if (what := words.partition(":")[0]) != lasting:
+            lasting, since_s = what, now_s
+        # what is over in a moment, such as a connection that is being made, is no news
+        due = now_s - since_s >= BRIEF_S or not said
+        if not sys.stdout.isatty() and due and words != said and now_s - said_s >= REPEAT_S:
             print(words, flush=True)
-            said = what
+            said, said_s = words, now_s
         await asyncio.sleep(LOOK_S)
     if sys.stdout.isatty():
         print("\r\x1b[K", end="", flush=True)
