@@ -71,9 +71,11 @@ def compile_kernels(config: Config, kinds: Collection[Kind] = KINDS, said: Said 
         return 0
     reader = Thread(target=_read, args=(compiler, names), daemon=True)
     reader.start()
-    done = 0
-    while reader.is_alive():
-        time.sleep(LOOK_S)
+    done, running = 0, True
+    while running:
+        reader.join(LOOK_S)
+        # what came before the end is counted, too
+        running = reader.is_alive()
         # each process names what it compiles and what it finds
         if (now := len(wanted.intersection(names))) > done:
             done = now
