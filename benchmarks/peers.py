@@ -12,7 +12,7 @@ take turns, so that a busy machine is unfair to all alike; figures are medians o
     replay      one sample of a log, read, decoded and judged by every detector; a loop that only decodes messages
     residual    one sample of GPS and IMU, judged; a Kalman filter in NumPy (plain/ekf.py)
     tracks      dynamic time warping of two tracks of 1,000 points; tslearn, and plain Python
-    reading     one sample of a ULog flight (--ulog FILE), as .wklog; pyulog
+    reading     one sample of a log, as .wklog; mcap with msgspec, of drones; pyulog, of a ULog flight (--ulog FILE)
 
 A peer that is not installed is named and left out. `--check` compares the ratios with those of an earlier result, as
 of a release, and exits with 1 if one has fallen below WORSE of what it was. A ratio hardly depends on the machine.
@@ -45,6 +45,7 @@ from watchkeeper.benchmarks.plain import tracks as plain
 from watchkeeper.config.schema import DEFAULT
 from watchkeeper.detectors.engine.pipeline import Pipeline
 from watchkeeper.detectors.engine.warmup import warm_up
+from watchkeeper.streams.adapters.exports.mcap import McapWriter
 from watchkeeper.streams.logs.chunks import join
 from watchkeeper.streams.logs.source import open_log
 from watchkeeper.streams.logs.wklog import LogReader, LogWriter
@@ -91,7 +92,7 @@ def main(argv: Sequence[str]) -> int:
     )
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--only", nargs="+", choices=MEASURES, default=[*MEASURES], metavar="MEASURE")
-    parser.add_argument("--ulog", type=Path, help="a ULog file, for the measure `reading`")
+    parser.add_argument("--ulog", type=Path, help="a ULog file, for pyulog in `reading`")
     parser.add_argument("--out", type=Path, help="the result as JSON")
     parser.add_argument("--history", type=Path, help="add the result to this file, a line of JSON each")
     parser.add_argument("--plot", type=Path, help="the ratios of the history over its commits, .png or .svg")
@@ -205,19 +206,49 @@ def _tracks(args: argparse.Namespace) -> Iterator[Line]:
 
 
 def _reading(args: argparse.Namespace) -> Iterator[Line]:
-    if args.ulog is None or not importlib.util.find_spec("pyulog"):
-        print(f"{'reading':12}{'pyulog: not installed' if args.ulog else 'left out: no --ulog'}")
-        return
+    with tempfile.TemporaryDirectory() as folder:
+        if importlib.util.find_spec("mcap"):
+            yield _reading_mcap(Path(folder), args.rounds)
+        else:
+            print(f"{'reading':12}mcap: not installed")
+        if args.ulog is not None and importlib.util.find_spec("pyulog"):
+            yield _reading_ulog(args.ulog, Path(folder), args.rounds)
+        else:
+            print(f"{'reading':12}{'pyulog: not installed' if args.ulog else 'pyulog: left out: no --ulog'}")
+
+
+def _reading_mcap(folder: Path, rounds: int) -> Line:
+    from mcap.reader import make_reader  # noqa: PLC0415
+
+    log, other = folder / "drones.wklog", folder / "drones.mcap"
+    replay.write_log(replay.Case("", "drones", 10, 100.0, 30.0, 0), log, 30.0)
+    writer, samples = McapWriter(other), 0
+    for batch in LogReader(log).batches():
+        samples += len(batch)
+        writer.write(batch)
+    writer.close()
+
+    def theirs() -> None:
+        with other.open("rb") as file:
+            for _, channel, message in make_reader(file).iter_messages():
+                # positions are there a second time, for maps
+                if not channel.topic.endswith("/location"):
+                    msgspec.json.decode(message.data)
+
+    mine, took = _in_turns([lambda: list(LogReader(log).batches()), theirs], rounds)
+    return Line("reading", "mcap", "us a sample", 1e6 * mine / samples, 1e6 * took / samples)
+
+
+def _reading_ulog(path: Path, folder: Path, rounds: int) -> Line:
     from pyulog import ULog  # noqa: PLC0415
 
-    with tempfile.TemporaryDirectory() as folder:
-        log, samples = Path(folder) / "flight.wklog", 0
-        with LogWriter(log) as writer:
-            for batch in open_log(args.ulog).batches():
-                samples += len(batch)
-                writer.write(batch)
-        mine, theirs = _in_turns([lambda: list(LogReader(log).batches()), lambda: ULog(str(args.ulog))], args.rounds)
-    yield Line("reading", "pyulog", "us a sample", 1e6 * mine / samples, 1e6 * theirs / samples)
+    log, samples = folder / "flight.wklog", 0
+    with LogWriter(log) as writer:
+        for batch in open_log(path).batches():
+            samples += len(batch)
+            writer.write(batch)
+    mine, theirs = _in_turns([lambda: list(LogReader(log).batches()), lambda: ULog(str(path))], rounds)
+    return Line("reading", "pyulog", "us a sample", 1e6 * mine / samples, 1e6 * theirs / samples)
 
 
 MEASURES: dict[str, Callable[[argparse.Namespace], Iterator[Line]]] = {

@@ -32,6 +32,7 @@ def test_a_run_is_printed_kept_drawn_and_compared(
     assert peers.main([*words, "--check", str(saved(tmp_path / "slow.json", 0.001))]) == 0
     said = capsys.readouterr().out
     assert "left out: no --ulog" in said
+    assert "mcap" in said
     assert "ok      tracks: plain Python" in said
     assert "mqtt: paho: not measured now" in said
     assert peers.main([*words, "--check", str(saved(tmp_path / "fast.json", 1e9))]) == 1
