@@ -43,6 +43,8 @@ from numba.core.bytecode import FunctionIdentity
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataCacheFile, NullCache, _CacheLocator
 from numba.core.dispatcher import Dispatcher
 
+from watchkeeper.streams.blas import ask_later
+
 log = logging.getLogger(__name__)
 
 Function = Any  # a function object; Numba says Callable
@@ -107,6 +109,7 @@ class KernelCache(NullCache):
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """What was compiled for these types of arguments, or None: then the caller compiles it."""
+        ask_later()
         found = self._load(sig, target_context)
         if found is None and self._claim():
             # another process was at it meanwhile
