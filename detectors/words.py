@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from functools import lru_cache
 
 # Where a sentence has it, the time is put there: "since 17:27:29Z" of an active alarm, "at 17:28:01Z", its worst
 # moment, of one that is over. A sentence without it has the time at its end.
@@ -63,7 +64,12 @@ def clock(t: float, day_of: float | None = None) -> str:
     """
     if not UNIX_FROM_S <= t < 1e11:
         return f"t={t:,.1f} s"
-    same_day = day_of is None or t // DAY_S == day_of // DAY_S
+    return _of_day(t, day_of is None or t // DAY_S == day_of // DAY_S)
+
+
+# An alarm says its onset and its worst moment again with every update.
+@lru_cache(maxsize=4096)
+def _of_day(t: float, same_day: bool) -> str:
     return datetime.fromtimestamp(t, UTC).strftime("%H:%M:%SZ" if same_day else "%Y-%m-%d %H:%M:%SZ")
 
 
