@@ -7,7 +7,8 @@ evidence with an epoch newer than the last one counted:
   with n, a sequential test that strong evidence ends early. With a `most_s`, two epochs or more that have lasted so
   long are enough, if as many of them as n of m were over. Nothing is raised within `least_s` of the first that counts;
 - active: clear when clear_n epochs in a row were under clear_ratio * threshold and the alarm is min_on_s old.
-An active alarm's severity rises at once and falls by one step after a minute in which no evidence was as severe.
+An active alarm's severity rises at once; after a minute in which no evidence was as severe it falls to the most severe
+of that minute.
 A gap of more than bridge_s between epochs starts both counts again; a shorter one is bridged. An active cell
 without any epoch for lost_s is cleared: it is out of sight.
 
@@ -31,8 +32,8 @@ from watchkeeper.streams.kernels import njit
 NOTHING, RAISE, STILL, CLEAR = 0, 1, 2, 3
 NO_CELLS: I4 = np.empty(0, np.int32)
 NOTHING_ACTIVE: I8 = np.empty(0, np.int64)
-# How long the evidence must have been less severe than the alarm before the alarm is shown one step less severe: an
-# alarm that falls and rises with its evidence is read as several.
+# How long the evidence must have been less severe than the alarm before the alarm is shown as what it was then: an
+# alarm that falls and rises with its evidence is read as several, one that falls step by step as still changing.
 SETTLED_S = 60.0
 
 
@@ -53,6 +54,8 @@ class Cell:
     """How severe the alarm is shown."""
     below_t: float = math.nan
     """Since when the evidence has been less severe; NaN when it is not."""
+    below: int = 0
+    """The most severe of it since then."""
 
 
 class Epoch:
@@ -276,10 +279,11 @@ def _show(cell: I4, t: F8, action: U1, cells: NDArray[Any], severity: U1) -> Non
         alarm = cells[cell[i]]
         if action[i] == STILL and severity[i] < alarm.severity:
             if math.isnan(alarm.below_t):
-                alarm.below_t = t[i]
+                alarm.below_t, alarm.below = t[i], severity[i]
+            alarm.below = max(alarm.below, severity[i])
             if t[i] - alarm.below_t >= SETTLED_S:
-                alarm.severity -= 1
-                alarm.below_t = t[i]
+                alarm.severity = alarm.below
+                alarm.below_t, alarm.below = t[i], severity[i]
         else:
             alarm.severity = severity[i]
         if severity[i] >= alarm.severity:

@@ -2,10 +2,10 @@
 
 Called by the pipeline with what the debouncer decided; returns the events to publish. The id derives from kind,
 subjects and onset, so a restart or a second instance cannot raise the same alarm twice. The last event says how the
-alarm ended, in one of the words of declaration.ENDINGS. Severity rises at once and falls by one step after a settled
-minute, or when the alarm ends: the debouncer sees to that where it counts epochs, the book for everything else. The
-sentence is made here and nowhere later, by the function
-that the book is given (catalog.spoken), so that every output shows the same words.
+alarm ended, in one of the words of declaration.ENDINGS. Severity rises at once and falls, to the most severe finding of
+the time, after a settled minute, or when the alarm ends: the debouncer sees to that where it counts epochs, the book
+for everything else. The sentence is made here and nowhere later, by the function that the book is given
+(catalog.spoken), so that every output shows the same words.
 """
 
 from __future__ import annotations
@@ -145,8 +145,8 @@ class AlarmBook:
         self.called: Mapping[str, str] = {}
         self.active: dict[tuple[str, tuple[str, ...]], AlarmEvent] = {}
         self.refused = 0
-        # since when the findings of an alarm have been less severe than it is shown
-        self._below_t: dict[tuple[str, tuple[str, ...]], float] = {}
+        # since when the findings of an alarm have been less severe than it is shown, and the most severe of them
+        self._below: dict[tuple[str, tuple[str, ...]], tuple[float, int]] = {}
 
     def retune(self, limits: Alarms) -> None:
         """Take new limits."""
@@ -203,7 +203,7 @@ class AlarmBook:
             return None
         event = msgspec.structs.replace(self._next(last, CLEARED, finding), ended=ended)
         del self.active[finding.kind, finding.subjects]
-        self._below_t.pop((finding.kind, finding.subjects), None)
+        self._below.pop((finding.kind, finding.subjects), None)
         return self._voice(event, self.called)
 
     def end(
@@ -229,7 +229,7 @@ class AlarmBook:
 
     def snapshot(self) -> dict[str, Any]:
         """The active alarms in the order of their keys here, and what found no room."""
-        below = [[kind, list(subjects), t] for (kind, subjects), t in self._below_t.items()]
+        below = [[kind, list(subjects), t, most] for (kind, subjects), (t, most) in self._below.items()]
         return {
             "active": [plain_event(event) for event in self.active.values()],
             "refused": self.refused,
@@ -240,7 +240,7 @@ class AlarmBook:
         """Take over a snapshot."""
         events = map(event_of, state["active"])
         self.active, self.refused = {(event.kind, event.subjects): event for event in events}, state["refused"]
-        self._below_t = {(kind, tuple(subjects)): t for kind, subjects, t in state["below"]}
+        self._below = {(kind, tuple(subjects)): (t, most) for kind, subjects, t, most in state["below"]}
 
     def attach(self, event: AlarmEvent, diagnosis: dict[str, Any] | None, incident: str | None = None) -> AlarmEvent:
         """An active alarm's newest event with its cause and the incident that it belongs to; later events keep both."""
@@ -250,12 +250,15 @@ class AlarmBook:
         """How severe an alarm is to be shown with this finding."""
         key, now, before = (last.kind, last.subjects), *map(SEVERITIES.index, (finding.severity, last.severity))
         if now >= before:
-            self._below_t.pop(key, None)
+            self._below.pop(key, None)
             return finding.severity
-        if finding.t - self._below_t.setdefault(key, finding.t) < SETTLED_S:
+        since, most = self._below.get(key, (finding.t, now))
+        most = max(most, now)
+        if finding.t - since < SETTLED_S:
+            self._below[key] = since, most
             return last.severity
-        self._below_t[key] = finding.t
-        return SEVERITIES[before - 1]
+        self._below[key] = finding.t, now
+        return SEVERITIES[most]
 
     @staticmethod
     def _next(last: AlarmEvent, state: str, finding: Finding) -> AlarmEvent:

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from watchkeeper.config.detectors.debounce import Debounce
-from watchkeeper.detectors.alarms.debounce import CLEAR, NOTHING, RAISE, STILL, Debouncer
+from watchkeeper.detectors.alarms.debounce import CLEAR, NOTHING, RAISE, SETTLED_S, STILL, Debouncer
 
 
 def run(rule: Debounce, rows: list[tuple[float, float]], epochs: list[float] | None = None) -> list[int]:
@@ -208,16 +208,40 @@ def test_the_kernel_agrees_with_a_plain_reading_of_the_rules_for_any_chunking(ru
     assert actions == plain(rule, rows)
 
 
-def test_severity_rises_at_once_and_falls_a_step_after_a_settled_minute():
+def test_severity_rises_at_once_and_falls_to_the_worst_of_a_settled_minute():
     d, n = Debouncer(Debounce(n=1, m=1, clear_n=1), 1), 200
     t = np.arange(float(n))
     told = np.zeros(n, np.uint8)
-    told[[0, 20]] = 1, 2
+    told[[0, 20, 60]] = 1, 2, 1
     cell = np.zeros(n, np.int32)
     action = d.update(cell, t, t, np.full(n, 2.0), np.ones(n))
     shown = d.shown(cell, t, action, told)
     assert shown.tolist() == [1] * 20 + [2] * 61 + [1] * 60 + [0] * 59
+    told[60] = 0
     assert told[1] == 0  # the evidence stays as it is
+    assert Debouncer(Debounce(), 1).shown(cell, t, action, told).tolist() == [1] * 20 + [2] * 61 + [0] * 119
+
+
+@settings(max_examples=200)
+@given(
+    st.lists(st.integers(0, 2), min_size=1, max_size=60), st.lists(st.integers(0, 2), max_size=120), st.integers(0, 2)
+)
+def test_an_attack_of_a_minute_changes_severity_twice_and_what_it_leaves_once_a_minute(told, later, left):
+    severity = np.array([*told, *later, *[left] * 180], np.uint8)
+    n = len(severity)
+    t, cell = np.arange(float(n)), np.zeros(n, np.int32)
+    d = Debouncer(Debounce(n=1, m=1, clear_n=1), 1)
+    shown = d.shown(cell, t, d.update(cell, t, t, np.full(n, 2.0), np.ones(n)), severity).astype(int)
+    steps = np.diff(shown)
+    # it only rises in its minute, and there are two steps to rise by
+    assert np.all(steps[: len(told) - 1] >= 0)
+    assert np.count_nonzero(steps[: len(told) - 1]) <= 2
+    # falls are a minute apart, and each goes to the worst that the minute had
+    falls = np.flatnonzero(steps < 0)
+    assert np.all(np.diff(falls) >= SETTLED_S)
+    assert all(shown[i + 1] == severity[i + 1 - int(SETTLED_S) : i + 2].max() for i in falls)
+    # what stays as it is ends in one fall, whatever was before
+    assert np.count_nonzero(steps[len(told) + len(later) + int(SETTLED_S) :]) <= 1
 
 
 @settings(max_examples=50)
