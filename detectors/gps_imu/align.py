@@ -127,6 +127,7 @@ def place(row: Vehicle, fix: F8, par: Settings) -> None:
     row.epoch_force[:] = 0.0
     row.step_s = row.epoch_s = row.epoch_turn = 0.0
     row.left[:] = 0.0
+    row.taught[:] = 0.0
     row.placed = 1
 
 

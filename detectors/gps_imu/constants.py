@@ -155,6 +155,25 @@ COURSE_STD = 0.3
 # Chosen: gyros follow the course on vehicles that turn by banking.
 COURSE_PART = 0.15
 
+# Which of position and velocity lies (contradiction.py).
+
+# Memory of what fixes have taught the filter. Chosen: twice as long as it takes a velocity that lies to turn the filter
+# and the position to be seen astray; over 10 s the IMU of quad106 wanders by 1 m/s by itself, over 5 s by half of it.
+TAUGHT_S = 5.0
+# A velocity lies if the filter has been turned against the way that the position strays by so many times what it
+# wanders by, or if it is off by so many times its noise and the position is not. It may lie from the second number on.
+# Chosen: on the flights 1 % of clean moments have 1.5 times.
+LIE_LEVELS = 2.0
+LIE_MAYBE = 0.5
+# For so long a velocity must have lied to be found so: what strayed less has another reason. Chosen.
+LIE_S = 1.0
+# They part as long as the position strays by this part of what it has strayed per second since the latch, and do so no
+# more below that part. Chosen: two thirds and a third; the noise of fixes must not look like an end.
+PARTING = 0.67
+PARTED = 0.33
+# A velocity comes back if the filter is turned by at least this part of it. Chosen.
+BACK_PART = 0.5
+
 # What a receiver shows about itself (receiver.py).
 
 # Gain of the interval between fixes. Chosen.

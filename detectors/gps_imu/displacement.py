@@ -32,6 +32,7 @@ from watchkeeper.detectors.gps_imu.state import (
     AGAINST_VERTICAL,
     DRIFT,
     JUMP,
+    LIES,
     NOISE,
     POSITION,
     STOOD_GPS,
@@ -70,9 +71,11 @@ def add_shift(row: Vehicle, par: Settings, work: Work, sigma: F8, dt: float) -> 
     sinking = not math.isnan(work.residual[5]) and row.held & (1 << VERTICAL) != 0
     # of fixes that scatter every step counts, or the sum of those that do is a walk to nowhere
     scatters = jump or sigma[NOISE] >= par.threshold
+    # next to a velocity that lies every step looks like a jump: the IMU's word counts alone
+    believed = row.lying == LIES and work.ratio[POSITION] < GATE
     for k in range(3):
         step = work.residual[k] - row.left[k]
-        if math.isnan(step) or row.stood != 0:
+        if math.isnan(step) or row.stood != 0 or (believed and k < 2):
             continue
         against = scatters or _contradicts(par, work, sigma, AGAINST_VERTICAL if k == 2 else AGAINST)
         if not told:
@@ -156,11 +159,15 @@ def has_returned(row: Vehicle, par: Settings, work: Work, dt: float) -> bool:
 
 @njit(cache=True)
 def _undoes_pull(row: Vehicle) -> bool:
-    """Whether the position came back by what it may have been pulled away before."""
+    """Whether the position came back by what it may have been pulled away before, or since then at the same rate."""
     pulled, shift = row.pulled, row.shift
-    far = _length(pulled[0], pulled[1], pulled[2])
-    left = _length(pulled[0] + shift[0], pulled[1] + shift[1], pulled[2] + shift[2])
-    return far > 0.0 and left < RETURN_PART * far
+    square = pulled[0] ** 2 + pulled[1] ** 2 + (pulled[2] / VERTICAL_POSITION) ** 2
+    if square == 0.0:
+        return False
+    along = pulled[0] * shift[0] + pulled[1] * shift[1] + pulled[2] * shift[2] / VERTICAL_POSITION**2
+    times = min(max(1.0, -along / square), 1.0 + row.pulled_s / row.pulling_s)
+    left = _length(times * pulled[0] + shift[0], times * pulled[1] + shift[1], times * pulled[2] + shift[2])
+    return bool(left < RETURN_PART * times * math.sqrt(square))
 
 
 @njit(cache=True)
@@ -189,7 +196,7 @@ def keep_displacement(row: Vehicle, par: Settings, work: Work) -> bool:
         if row.stood == 0 and total >= RETURN_M:
             for k in range(3):
                 row.pulled[k] = work.total[k]
-            row.pulled_s = 0.0
+            row.pulled_s, row.pulling_s = 0.0, max(row.fix_t - row.latched_t, 1.0)
         return False
     for k in range(3):
         row.away[k] = work.total[k]

@@ -147,9 +147,35 @@ def spread(row: Vehicle, noise: F8) -> None:
             cov[i, j] = cov[j, i]
     for k in range(STATES):
         cov[k, k] += noise[k]
+    _carry(row)
     row.step_rot[:] = 0.0
     row.step_force[:] = 0.0
     row.step_s = 0.0
+
+
+@njit(cache=True)
+def _carry(row: Vehicle) -> None:
+    """Move what fixes have taught over the same interval, as the error state that it is (see `spread`)."""
+    e, rot, force, t = row.taught, row.step_rot, row.step_force, row.step_s
+    g0, g1, g2 = e[GYR], e[GYR + 1], e[GYR + 2]
+    b0, b1, b2 = e[ACC], e[ACC + 1], e[ACC + 2]
+    w0 = -(rot[0] * g0 + rot[1] * g1 + rot[2] * g2)
+    w1 = -(rot[3] * g0 + rot[4] * g1 + rot[5] * g2)
+    w2 = -(rot[6] * g0 + rot[7] * g1 + rot[8] * g2)
+    # the attitude error in the middle of the interval
+    a0, a1, a2 = e[ATT] + 0.5 * w0, e[ATT + 1] + 0.5 * w1, e[ATT + 2] + 0.5 * w2
+    u0 = force[2] * a1 - force[1] * a2 - (rot[0] * b0 + rot[1] * b1 + rot[2] * b2)
+    u1 = force[0] * a2 - force[2] * a0 - (rot[3] * b0 + rot[4] * b1 + rot[5] * b2)
+    u2 = force[1] * a0 - force[0] * a1 - (rot[6] * b0 + rot[7] * b1 + rot[8] * b2)
+    e[POS] += t * (e[VEL] + 0.5 * u0)
+    e[POS + 1] += t * (e[VEL + 1] + 0.5 * u1)
+    e[POS + 2] += t * (e[VEL + 2] + 0.5 * u2)
+    e[VEL] += u0
+    e[VEL + 1] += u1
+    e[VEL + 2] += u2
+    e[ATT] += w0
+    e[ATT + 1] += w1
+    e[ATT + 2] += w2
 
 
 @njit(cache=True)
@@ -193,13 +219,15 @@ def settle(row: Vehicle, work: Work) -> None:
     for i in range(1, STATES):
         for j in range(i):
             cov[i, j] = cov[j, i]
-    _correct(row, work.error)
+    correct(row, work.error)
+    for k in range(STATES):
+        row.taught[k] += work.error[k]
     work.error[:] = 0.0
     work.count = 0
 
 
 @njit(cache=True)
-def _correct(row: Vehicle, error: F8) -> None:
+def correct(row: Vehicle, error: F8) -> None:
     """Take a correction into the state."""
     q = row.quat
     hx, hy, hz = 0.5 * error[0], 0.5 * error[1], 0.5 * error[2]

@@ -16,6 +16,7 @@ from watchkeeper.detectors.gps_imu.channels import (
     steps,
 )
 from watchkeeper.detectors.gps_imu.constants import DELAY_PRIOR, GATE, OUTAGE_S, SETTLE_S, SOFT
+from watchkeeper.detectors.gps_imu.contradiction import forget_taught, weigh
 from watchkeeper.detectors.gps_imu.displacement import add_shift, look_after_outage, note_left
 from watchkeeper.detectors.gps_imu.eskf import POS, VEL, observe, settle
 from watchkeeper.detectors.gps_imu.imu_bins import consume, move_covariance
@@ -33,11 +34,13 @@ from watchkeeper.detectors.gps_imu.scale import (
 from watchkeeper.detectors.gps_imu.state import (
     ACCURACY,
     AGAINST,
+    AGAINST_VERTICAL,
     ALIGNING,
     DRIFT,
     FREEZE,
     JUMP,
     JUMP_VELOCITY,
+    LIES,
     POSITION,
     STUCK,
     TRACKING,
@@ -125,9 +128,11 @@ def take_gps(row: Vehicle, par: Settings, work: Work, t: float, data: F8, i: int
             learn_delay(row, par, work, span)
             learn_lead(row, span)
     calibrate(row, par, score, max(sigma[JUMP], sigma[JUMP_VELOCITY]), moving)
+    weigh(row, par, work, dt, healthy)
     add_shift(row, par, work, sigma, dt)
     for k in range(3):
         work.before[k] = row.pos[k]
+    forget_taught(row, dt)
     _update(row, par, work, sigma)
     note_left(row, work, work.before)
     if row.phase == ALIGNING and score < suspicion_level(row, par):
@@ -142,25 +147,36 @@ def _update(row: Vehicle, par: Settings, work: Work, sigma: F8) -> None:
     if sigma[FREEZE] >= par.threshold or sigma[STUCK] >= par.threshold:
         return
     residual, variance, ratio = work.residual, work.variance, work.ratio
-    against = ratio[AGAINST] >= GATE
-    velocity_bad = ratio[VELOCITY] >= GATE or row.held & (1 << VELOCITY | 1 << DRIFT) != 0
+    lies = row.lying == LIES
+    against = ratio[AGAINST] >= GATE or lies
+    velocity_bad = ratio[VELOCITY] >= GATE or row.held & (1 << VELOCITY | 1 << DRIFT) != 0 or lies
     # Of a position and a velocity that contradict each other, the one that the IMU does not confirm is left out. A
     # velocity that is wrong and fits its position is a GPS (or an IMU) that is wrong altogether: coast.
     position_bad = against != velocity_bad
-    for channel in (POSITION, VELOCITY, VERTICAL):
+    for channel in (POSITION, VELOCITY):
         if ratio[channel] >= GATE or row.held & (1 << channel) != 0:
             continue
         if velocity_bad if channel == VELOCITY else position_bad:
             continue
         weaker = max(1.0, (ratio[channel] / SOFT) ** 2)
-        if channel == VERTICAL:
-            if not math.isnan(residual[2]):
-                observe(row, work, POS + 2, residual[2], weaker * variance[2])
-            if not math.isnan(residual[5]):
-                observe(row, work, VEL + 2, residual[5], weaker * variance[5])
-            continue
         first, state = (3, VEL) if channel == VELOCITY else (0, POS)
         if not math.isnan(residual[first]):
             observe(row, work, state, residual[first], weaker * variance[first])
             observe(row, work, state + 1, residual[first + 1], weaker * variance[first + 1])
+    if not position_bad:
+        _observe_vertical(row, work)
     settle(row, work)
+
+
+@njit(cache=True)
+def _observe_vertical(row: Vehicle, work: Work) -> None:
+    """Height and climb, or the climb alone where the height contradicts it and the IMU does not."""
+    residual, variance, ratio = work.residual, work.variance, work.ratio
+    off, far = ratio[VERTICAL], ratio[VERTICAL] >= GATE or row.held & (1 << VERTICAL) != 0
+    if ratio[AGAINST_VERTICAL] >= GATE or row.held & (1 << AGAINST_VERTICAL) != 0:
+        off = abs(residual[5]) / math.sqrt(row.cov[VEL + 2, VEL + 2] + variance[5]) / row.usual[VERTICAL]
+        far = not off < GATE
+    elif not far and not math.isnan(residual[2]):
+        observe(row, work, POS + 2, residual[2], max(1.0, (off / SOFT) ** 2) * variance[2])
+    if not far and not math.isnan(residual[5]):
+        observe(row, work, VEL + 2, residual[5], max(1.0, (off / SOFT) ** 2) * variance[5])

@@ -121,7 +121,7 @@ def scale_channels(
     for c in range(SCALED):
         work.ratio[c] = work.distance[c] / row.usual[c]
         sigma[c] = par.weight[c] * (unit if c < INSTANT else lasting) * work.ratio[c]
-    work.against = sigma[AGAINST]
+    work.against = max(sigma[AGAINST], sigma[AGAINST_VERTICAL])
     if not math.isnan(path[0]):
         sigma[AGAINST], sigma[AGAINST_VERTICAL] = path[0], path[1]
         sigma[STEP] = max(sigma[STEP], path[2])

@@ -40,6 +40,8 @@ CHANNELS = (
 ) = range(26)  # fmt: skip
 INSTANT, SCALED = 2, 18
 STOOD_GPS, STOOD_IMU = 1, 2
+# What is thought of the velocity where position and velocity of the GPS contradict each other.
+MAY_LIE, LIES = 1, 2
 # What a vehicle is doing; each has its own calibration, because a vehicle at rest shows less than it will in flight.
 REST, MOVING = 0, 1
 
@@ -143,6 +145,21 @@ class Vehicle:
     """Leaky sum of position change minus the path that the velocity tells, m."""
     swung: Vector
     """Leaky sum of velocity change, m/s: `strayed` follows it where the velocity is older than the position."""
+    taught: Annotated[F8, (16,)]
+    """Leaky sum of what fixes have corrected, as an error state that moves on with the filter: how far it is from one
+    that has listened to the IMU alone for some seconds."""
+    wander: float
+    """Leaky mean square of the horizontal velocity in `taught` of a healthy vehicle, (m/s)^2."""
+    leant: Annotated[F8, (2,)]
+    """Leaky mean of the horizontal velocity innovations, m/s."""
+    lying: int
+    """Whether the velocity is what is wrong of a GPS that contradicts itself: 0, MAY_LIE or LIES."""
+    turned: float
+    """How far the filter has been turned against the way that the position strays, before a verdict, m/s."""
+    parting: Annotated[F8, (2,)]
+    """Leaky mean of what the position leaves the velocity by per second, m/s."""
+    parts: int
+    """1 while that is what it has been since the latch."""
     lead_s: float
     """How much older."""
     lead_weight: float
@@ -215,6 +232,8 @@ class Vehicle:
     """What the position was pulled by, unless the IMU was wrong: never said, but a return from it is known as one."""
     pulled_s: float
     """For how long that has been so."""
+    pulling_s: float
+    """How long it had taken: a pull that is taken as true may go on."""
     jumped_away: int
     """1 if the GPS's position contradicted its own velocity since the latch."""
     farthest: float

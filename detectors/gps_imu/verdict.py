@@ -42,6 +42,7 @@ from watchkeeper.detectors.gps_imu.state import (
     DRIFT_VERTICAL,
     FREEZE,
     JUMP,
+    LIES,
     REPLAY,
     SCALED,
     STOOD_GPS,
@@ -90,7 +91,7 @@ def conclude(row: Vehicle, par: Settings, work: Work, sigma: F8, score: float, d
             _release(row, par, work)
         elif row.calm_s >= CALM_S and _sure(row):
             row.latched = 0
-            if not keep_displacement(row, par, work):
+            if not keep_displacement(row, par, work) and row.lying != LIES:
                 learn_from_mistake(row)
         elif row.self_s >= _patience(row, par, warm):
             if not keep_displacement(row, par, work) and row.stood == 0:

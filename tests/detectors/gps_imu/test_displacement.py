@@ -64,7 +64,7 @@ def test_a_bias_is_one_alarm_that_calms_down_says_how_far_and_ends_with_it(clean
     assert last.ended == "cause_gone"
     lasting = [event for event in events if "not_reestablished" in event.evidence["causes"] and event.t < OFF]
     severities = [event.severity for event in events if event.t < OFF]
-    assert list(dict.fromkeys(severities)) == ["warning", "caution", "advisory"]
+    assert list(dict.fromkeys(severities)) == ["warning", "advisory"]
     now = lasting[-1].evidence
     assert np.allclose([now["displaced_north_m"], now["displaced_east_m"]], [18.0, -24.0], atol=4.0)
     assert ON < now["displaced_since_t"] < ON + 5.0
