@@ -16,12 +16,12 @@ from __future__ import annotations
 import math
 import struct
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from watchkeeper.streams.batch import I4, I8
+from watchkeeper.streams.batch import I4, I8, U1
 
 BUCKET_S = 180.0
 LEVEL = 1
@@ -118,25 +118,54 @@ def unpack_blocks(packed: Sequence[bytes], columns: int) -> list[tuple[I8, I4]]:
 
     Raises DamagedError.
     """
+    return [
+        (places, np.cumsum(_steps(planes), axis=2, dtype=np.int32)) for places, planes in _by_length(packed, columns)
+    ]
+
+
+def unpack_last(packed: Sequence[bytes], columns: int, at_ms: int) -> list[tuple[I8, I4]]:
+    """Each block's last sample at or before `at_ms`, as [block, 1 + column], with the blocks' places in `packed`.
+
+    Blocks without one are left out. Only what leads to it is summed up. Raises DamagedError.
+    """
+    found = []
+    for places, planes in _by_length(packed, columns):
+        samples = (np.cumsum(_steps(planes[:, :, :1]), axis=2, dtype=np.int32)[:, 0] <= at_ms).sum(axis=1)
+        known = np.flatnonzero(samples)
+        if not len(known):
+            continue
+        most = samples.max()
+        steps = _steps((planes if len(known) == len(samples) else planes[known])[..., :most])
+        if samples[known].min() < most:
+            steps *= (np.arange(most) < samples[known, None])[:, None]
+        found.append((places[known], steps.sum(axis=2, dtype=np.int32)))
+    return found
+
+
+def _by_length(packed: Sequence[bytes], columns: int) -> Iterator[tuple[I8, U1]]:
+    """Blocks as [block, plane, 1 + column, sample], those of one length together, with their places in `packed`."""
     by_size: dict[int, list[int]] = {}
     raws = list(map(_unpacked, packed))
     for i, raw in enumerate(raws):
         by_size.setdefault(len(raw), []).append(i)
-    found = []
     rows = columns + 1
     for size, places in by_size.items():
         n, odd = divmod(size, 4 * rows)
         if odd or not n:
             raise DamagedError("a block of another length")
         planes = np.frombuffer(b"".join([raws[i] for i in places]), np.uint8).reshape(len(places), 4, rows, n)
-        # plane by plane, which takes half as long as a transposed copy
-        signed_bytes = np.empty((len(places), rows, n, 4), np.uint8)
-        for k in range(4):
-            signed_bytes[..., k] = planes[:, k]
-        signed = signed_bytes.view("<u4")[..., 0]
-        step = ((signed >> 1) ^ (0 - (signed & 1))).view(np.int32)
-        found.append((np.array(places), np.cumsum(step, axis=2, dtype=np.int32)))
-    return found
+        yield np.array(places), planes
+
+
+def _steps(planes: U1) -> I4:
+    """The differences from sample to sample that the planes of bytes stand for."""
+    signed = planes[:, 0].astype(np.uint32)
+    for k in range(1, 4):
+        # most steps are small: a plane of zeros is cheaper to look at than to add
+        if planes[:, k].any():
+            signed |= planes[:, k].astype(np.uint32) << np.uint32(8 * k)
+    step: I4 = ((signed >> 1) ^ (0 - (signed & 1))).view(np.int32)
+    return step
 
 
 def unpack_rows(vehicles: Sequence[int], packed: Sequence[bytes], columns: int) -> Rows | None:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from watchkeeper.daemon.history.blocks import BUCKET_S, DamagedError, Rows, bucket_of, joined, unpack_blocks
+from watchkeeper.daemon.history.blocks import BUCKET_S, DamagedError, Rows, bucket_of, joined, unpack_last
 from watchkeeper.daemon.history.layers import Layer
 from watchkeeper.daemon.history.reader import Era, layers_of, open_rows
 from watchkeeper.daemon.live import picture
@@ -75,11 +75,8 @@ def _of_blocks(db: sqlite3.Connection, era: int, bucket: int, number: int, colum
         "SELECT code, data FROM blocks WHERE era = ? AND layer = ? AND bucket = ?", (era, number, bucket)
     ).fetchall()
     codes = np.array([code for code, _ in found], np.int64)
-    for places, data in unpack_blocks([data for _, data in found], columns):
-        last = (data[:, 0] <= at_ms).sum(axis=1) - 1
-        known = np.flatnonzero(last >= 0)
-        rows = data[known, :, last[known]]
-        yield Rows(codes[places[known]], rows[:, 0], np.ascontiguousarray(rows[:, 1:].T))
+    for places, last in unpack_last([data for _, data in found], columns, at_ms):
+        yield Rows(codes[places], last[:, 0], np.ascontiguousarray(last[:, 1:].T))
 
 
 def _newest(rows: Rows) -> Rows:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import sqlite3
+from bisect import bisect_right
 from collections import Counter
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -88,21 +89,24 @@ class _Vehicles:
     async def page(self, call: Call) -> VehiclePage:
         query: VehicleQuery = call.query
         after = place_of(query.cursor, str)
-        rows, t = self._now() if query.t is None else await self._then(query.t, query.era)
+        table = self._now() if query.t is None else await self._then(query.t, query.era)
+        if table is None:
+            return VehiclePage([], query.t, 0, None)
+        found = [(name, i) for i, (name, _) in enumerate(table.names) if name]
         if query.text:
             text = query.text.lower()
-            rows = [row for row in rows if text in row.id.lower() or text in row.callsign.lower()]
-        rows.sort(key=lambda row: row.id)
-        total = len(rows)
-        rows = [row for row in rows if after is None or row.id > after]
-        shown, more = rows[: query.limit], rows[query.limit :]
-        return VehiclePage(shown, t, total, cursor(shown[-1].id) if more else None)
+            found = [(n, i) for n, i in found if text in n.lower() or text in table.names[i][1].lower()]
+        found.sort()
+        first = 0 if after is None else bisect_right(found, after, key=lambda one: one[0])
+        shown = found[first : first + query.limit]
+        more = first + len(shown) < len(found)
+        return VehiclePage(_rows(table, shown), table.t, len(found), cursor(shown[-1][0]) if more and shown else None)
 
-    def _now(self) -> tuple[list[VehicleRow], float | None]:
+    def _now(self) -> _Table | None:
         pipeline = self._served.live.watched.pipeline
         fleet, t = pipeline.fleet, pipeline.watermark
         if not math.isfinite(t):
-            return [], None
+            return None
         scores = self._scores()
         columns = picture.vehicles(fleet, scores, t, enu=pipeline.config.frames.local == "enu")
         slots = columns["slot"].tolist()
@@ -120,23 +124,22 @@ class _Vehicles:
         # of one vehicle: a symptom of an incident that is about another one is all that there is to say of this one
         active = Counter({name: counted(events).alarms for name, events in alarms_of.items()})
         told_t = t - columns["age_s"].astype(np.float64)
-        return _table(names, columns, told_t, t, scores.kinds, active, unwatched), t
+        return _Table(names, columns, told_t, t, scores.kinds, active, unwatched)
 
-    async def _then(self, t: float, number: int | None) -> tuple[list[VehicleRow], float]:
+    async def _then(self, t: float, number: int | None) -> _Table | None:
         forget_s = self._served.config().fleet.evict_idle_s
 
-        def ask(db: sqlite3.Connection) -> list[VehicleRow]:
+        def ask(db: sqlite3.Connection) -> _Table | None:
             era = era_of(db, number)
             if era is None:
-                return []
+                return None
             here = past.moment(db, era.era, t, forget_s)
             who = past.named(db, here.code)
             names = [who.get(code, (0, "", ""))[1:] for code in here.code.tolist()]
             active = past_alarms.active_subjects(db, era.era, t)
-            rows = _table(names, here.columns, here.t, t, here.kinds, active, {}) if len(here) else []
-            return [row for row in rows if row.id]
+            return _Table(names, here.columns, here.t, t, here.kinds, active, {}) if len(here) else None
 
-        return await self._served.ask(ask), t
+        return await self._served.ask(ask)
 
     async def one(self, call: Call) -> VehicleDetail:
         name = call.path["id"]
@@ -259,17 +262,28 @@ def _known(db: sqlite3.Connection, name: str) -> tuple[str, int | None, float | 
     return row[0], era.era, first, last, alarms
 
 
-def _table(
-    names: list[tuple[str, str]], columns: dict[str, Any], told_t: F8, t: float, kinds_: tuple[str, ...],
-    alarms: Counter[str], unwatched: dict[int, list[str]],
-) -> list[VehicleRow]:  # fmt: skip
-    frame = columns["frame"].astype(int)
-    earth = frame != picture.LOCAL
+class _Table(NamedTuple):
+    """Everybody who is known at a moment, as columns: rows are made of those that are shown."""
+
+    names: list[tuple[str, str]]
+    columns: dict[str, Any]
+    told_t: F8
+    t: float
+    kinds: tuple[str, ...]
+    alarms: Counter[str]
+    unwatched: dict[int, list[str]]
+
+
+def _rows(table: _Table, shown: list[tuple[str, int]]) -> list[VehicleRow]:
+    """Some of the table: (name, row)."""
+    at = np.array([i for _, i in shown], np.int64)
+    columns = {name: column[at] for name, column in table.columns.items()}
+    earth = columns["frame"] != picture.LOCAL
     y, x = columns["y"].astype(np.float64), columns["x"].astype(np.float64)
     listed = zip(
-        names,
-        frame.tolist(),
-        np.round(told_t, DIGITS).tolist(),
+        shown,
+        columns["frame"].tolist(),
+        np.round(table.told_t[at], DIGITS).tolist(),
         _finite(np.where(earth, y / picture.DEGREE, np.nan), PLACE_DIGITS),
         _finite(np.where(earth, x / picture.DEGREE, np.nan), PLACE_DIGITS),
         _finite(np.where(earth, np.nan, y / picture.METRE)),
@@ -280,20 +294,25 @@ def _table(
         columns["worst"].astype(int).tolist(),
         strict=True,
     )
+    t, kinds_ = table.t, table.kinds
     return [
         VehicleRow(
-            id=name, callsign=callsign, kind=FRAMES[f], t=at, age_s=round(t - at, DIGITS), lat=lat, lon=lon,
-            north_m=north, east_m=east, alt_m=alt, speed_mps=speed, track_deg=course, climb_mps=climb, on_ground=ground,
-            score=score, score_kind=kinds_[worst] if worst != NO_KIND and worst < len(kinds_) else None,
-            alarms=alarms[name], not_watched=unwatched.get(i, []),
+            id=name, callsign=table.names[i][1], kind=FRAMES[int(f)], t=told, age_s=round(t - told, DIGITS), lat=lat,
+            lon=lon, north_m=north, east_m=east, alt_m=alt, speed_mps=speed, track_deg=course, climb_mps=climb,
+            on_ground=ground, score=score,
+            score_kind=kinds_[worst] if worst != NO_KIND and worst < len(kinds_) else None,
+            alarms=table.alarms[name], not_watched=table.unwatched.get(i, []),
         )
-        for i, (
-            (name, callsign), f, at, lat, lon, north, east, alt, speed, course, climb, ground, score, worst
-        ) in enumerate(listed)
+        for (name, i), f, told, lat, lon, north, east, alt, speed, course, climb, ground, score, worst in listed
     ]  # fmt: skip
 
 
 def _finite(values: F8, digits: int = DIGITS) -> list[float | None]:
     """Numbers for JSON, rounded; None for what is not known."""
     rounded = np.round(values, digits)
-    return np.where(np.isnan(rounded), None, rounded).tolist()  # type: ignore[no-any-return,call-overload]
+    unknown = np.isnan(rounded)
+    if not unknown.any():
+        return rounded.tolist()  # type: ignore[no-any-return]
+    if unknown.all():
+        return [None] * len(rounded)
+    return np.where(unknown, None, rounded).tolist()  # type: ignore[no-any-return,call-overload]
