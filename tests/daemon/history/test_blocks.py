@@ -14,7 +14,9 @@ from watchkeeper.daemon.history.blocks import (
     by_vehicle,
     pack_blocks,
     pack_frame,
+    unpack_blocks,
     unpack_frame,
+    unpack_last,
     unpack_rows,
 )
 from watchkeeper.daemon.history.layers import LARGEST, UNKNOWN, measured, track, whole
@@ -49,6 +51,23 @@ def test_blocks_come_back_as_they_were_each_vehicle_by_itself(given_rows: Rows) 
     assert (back.vehicle == sorted_rows.vehicle).all()
     assert (back.t_ms == sorted_rows.t_ms).all()
     assert (back.data == sorted_rows.data).all()
+
+
+@given(rows(), st.integers(-950_000, 450_000))
+def test_the_last_sample_before_a_moment_is_that_of_the_whole_block(given_rows: Rows, at_ms: int) -> None:
+    _, packed = pack_blocks(by_vehicle(given_rows))
+    whole_blocks = {
+        place: block
+        for places, blocks in unpack_blocks(packed, len(given_rows.data))
+        for place, block in zip(places.tolist(), blocks, strict=True)
+    }
+    last = {
+        place: sample.tolist()
+        for places, samples in unpack_last(packed, len(given_rows.data), at_ms)
+        for place, sample in zip(places.tolist(), samples, strict=True)
+    }
+    before = {place: (block[0] <= at_ms).sum() for place, block in whole_blocks.items()}
+    assert last == {place: whole_blocks[place][:, n - 1].tolist() for place, n in before.items() if n}
 
 
 @given(st.sampled_from(track(()).columns), hnp.arrays(np.float64, 20, elements=st.floats(-1e5, 1e5)))
