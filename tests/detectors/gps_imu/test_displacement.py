@@ -134,6 +134,28 @@ def test_a_lying_velocity_displaces_nothing_and_is_not_called_gone(clean: Flight
     assert [event.ended for event in events if event.state == "cleared"] == ["taken_as_normal"]
 
 
+@pytest.mark.parametrize("off_mps", [1.0, 2.0, 3.0, 5.0])
+def test_a_velocity_that_lies_next_to_a_good_position_displaces_nothing(clean: Flight, off_mps: float) -> None:
+    def lie(fields: F8, _: F8) -> None:
+        fields[GPS["gps_vx"]] += 0.8 * off_mps
+        fields[GPS["gps_vy"]] -= 0.6 * off_mps
+
+    events = played(changed(clean, lie, off=ON + 60.0))
+    assert [event.state for event in events if event.state != "updated"] == ["raised", "cleared"]
+    assert all(event.evidence["displaced_since_t"] is None for event in events)
+    assert events[-1].ended == "cause_gone"
+    assert ON + 60.0 < events[-1].t < ON + 100.0
+
+
+def test_a_height_that_drifts_from_its_climb_is_one_alarm_that_ends_with_its_return(clean: Flight) -> None:
+    def drift(fields: F8, s: F8) -> None:
+        fields[GPS["gps_z"]] -= 2.0 * s
+
+    events = played(changed(clean, drift, off=ON + 60.0))
+    assert [event.state for event in events if event.state != "updated"] == ["raised", "cleared"]
+    assert (events[-1].ended, ON + 60.0 < events[-1].t < ON + 100.0) == ("cause_gone", True), events[-1].t - ON
+
+
 def test_a_frozen_gps_ends_when_the_fix_moves_and_not_before(clean: Flight) -> None:
     def freeze(fields: F8, _: F8) -> None:
         fields[:] = fields[:, [0]]
