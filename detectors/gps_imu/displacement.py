@@ -190,6 +190,9 @@ def keep_displacement(row: Vehicle, par: Settings, work: Work) -> bool:
         return False
     small = total < max(par.lasting_m, least)
     if small or (row.jumped_away == 0 and row.stood == 0 and row.away_t == 0.0):
+        if row.taken == 1 and total < RETURN_M:
+            row.shift[:] = 0.0  # believed a moment ago: what it was pulled by until then is still to be known
+            return False
         # a few metres, or position and velocity of the GPS agreed all the time: it may as well be the IMU that was
         # wrong. Nothing that lasts, but when the position goes back by as much, that is no new displacement either
         forget_displacement(row)
