@@ -162,7 +162,7 @@ def evaluate(
 ) -> Evaluation:
     """Run the pipeline over all batches and judge its conflict alarms; without the reports from below min_alt_ft."""
     c = config.detectors.conflict
-    reports, log = Reports(min_alt_ft), EvidenceLog(KIND, config.time.tick_s)
+    reports, log = Reports(min_alt_ft), EvidenceLog(KIND, config.time.tick_s, c.probability)
     noted = curve or calibrated
     pipeline = Pipeline(
         config,

@@ -1,8 +1,9 @@
 """The trade-off of the conflict alarms: what other counts and thresholds would have given, from one run's evidence.
 
 A point is one rule: N epochs in a row at or over a threshold; everything else about the debouncing is as configured.
-The thresholds are probabilities where the scores are (all within 0 … 1, as is the configured threshold), and otherwise
-multiples of the configured one.
+The thresholds are those of a loss that is near, and rise with the time to it as the configured one does. They are
+probabilities where the scores are (all within 0 … 1, as is the configured threshold), and otherwise multiples of the
+configured one.
 """
 
 from __future__ import annotations

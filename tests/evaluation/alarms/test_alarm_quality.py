@@ -246,7 +246,7 @@ def test_the_configured_rule_worked_out_again_gives_the_pipelines_own_alarms(
     c = DEFAULT.detectors.conflict
     c = msgspec.structs.replace(c, debounce=msgspec.structs.replace(c.debounce, **rule))
     config = msgspec.structs.replace(DEFAULT, detectors=msgspec.structs.replace(DEFAULT.detectors, conflict=c))
-    log = EvidenceLog("conflict", config.time.tick_s)
+    log = EvidenceLog("conflict", config.time.tick_s, c.probability)
     pipeline = Pipeline(config, on_evidence=lambda window, found: log.tick(window, found, pipeline.fleet.ids))
     simulation = simulate(scenario, seed=3, vehicles=200 if scenario == "random" else None, seconds=600)
     events = [event for batch in simulation.batches() for event in pipeline.feed(batch)] + pipeline.finish()
@@ -260,7 +260,7 @@ def rebounced(
     rows: list[tuple[float, float]], rule: Debounce, threshold: float, reports_until: float = 500.0
 ) -> list[tuple[float, float | None]]:
     """Alarms of one pair that reports every second; `rows` are the ticks with evidence and its scores."""
-    log, scores = EvidenceLog("conflict", 1.0), dict(rows)
+    log, scores = EvidenceLog("conflict", 1.0, 1.0), dict(rows)
     for t in np.arange(1.0, 501.0):
         heard = t <= reports_until
         slots, times = np.array([0, 1], np.int32), np.array([t, t])

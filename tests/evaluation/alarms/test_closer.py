@@ -134,10 +134,10 @@ def test_probabilities_that_come_true_as_often_as_they_say_are_calibrated(scenes
     ]
     truth = Truth(sky, lost, 120.0, Tracks(sky, minima(sky, 5.0, 1000.0, ())))
     for said, right in ((0.3, True), (0.9, False)):
-        log = EvidenceLog("conflict", 1.0)
+        log = EvidenceLog("conflict", 1.0, 0.5)
         log.number.update({name: i for i, name in enumerate(names)})
         for second in (150.0, 160.0, 210.0, 390.0):
-            rows = np.array([[2 * k, 2 * k + 1, t0 + second, t0 + second, said] for k in range(60)]).T
+            rows = np.array([[2 * k, 2 * k + 1, t0 + second, t0 + second, said, 1.0] for k in range(60)]).T
             log._rows.append(rows)
         found = calibration(log, truth)
         # at 210 s the lost are lost, and at 390 s nobody knows the next 120 s
