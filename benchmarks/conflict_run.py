@@ -33,7 +33,7 @@ from watchkeeper.config.schema import DEFAULT
 from watchkeeper.detectors.conflict.constants import MARGIN_FT, MARGIN_M
 from watchkeeper.detectors.conflict.futures import Motion, futures
 from watchkeeper.detectors.conflict.minima import Minima
-from watchkeeper.detectors.conflict.probability import Outlook, judge
+from watchkeeper.detectors.conflict.probability import Asked, Outlook, judge
 from watchkeeper.detectors.conflict.search import Scan
 from watchkeeper.detectors.kernels.approach import state_of
 from watchkeeper.detectors.kernels.records import blank
@@ -121,7 +121,8 @@ class Futures(Ours):
         super().start()
         c, n = DEFAULT.detectors.conflict, len(self._traffic)
         self._minima = self._minima._replace(margin_m=MARGIN_M, margin_ft=MARGIN_FT)
-        self._outlook = Outlook(self._minima.horizon_s, c.turn_hold_s, c.level_off, c.act_s)
+        self._outlook = Outlook(self._minima.horizon_s, c.turn_hold_s, c.level_off)
+        self._asked = Asked(c.probability, c.high_ratio, c.probability_far, c.act_s, c.act_high_s)
         self._row_of: I4 = np.arange(n, dtype=np.int32)
         self._motion: NDArray[Any] = blank(Motion, n)
         number = np.arange(n)
@@ -133,7 +134,7 @@ class Futures(Ours):
         """States, the search, and the probability of each pair."""
         found = super().scan()
         pairs, state = self.work.pairs[:found], self.work.state
-        judge(pairs, self._row_of, state, self._motion, self._outlook, self._room)
+        judge(pairs, self._row_of, state, self._motion, self._outlook, self._asked, self._room)
         return found
 
 

@@ -127,6 +127,8 @@ class AlarmKind:
     was: Say | None = None
     causes: dict[str, str] = field(default_factory=dict)
     threshold: Callable[[Any], float] = lambda _settings: 1.0
+    threshold_most: Callable[[Any], float] | None = None
+    """Where the threshold is another one for each row of evidence, the highest; `threshold` is the lowest."""
     safety: bool = False
     settings: type[Section] | None = None
     needs: tuple[tuple[Kind, ...], ...] = ()

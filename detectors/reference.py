@@ -51,9 +51,12 @@ def reference_markdown() -> str:
 
 def _detector(declaration: Declaration) -> Iterator[str]:
     for kind in declaration.kinds:
-        threshold = kind.threshold(section_of(DEFAULT, "detectors", kind.name))
+        settings = section_of(DEFAULT, "detectors", kind.name)
+        enough = f"{kind.threshold(settings):g}"
+        if kind.threshold_most is not None:
+            enough += f" to {kind.threshold_most(settings):g}, by the `threshold` of the moment,"
         yield from _kind(
-            kind, f"Its subject is a {declaration.subjects}; a score of {threshold:g} counts towards an alarm.\n"
+            kind, f"Its subject is a {declaration.subjects}; a score of {enough} counts towards an alarm.\n"
         )
     yield from _gauges(declaration.name, declaration.gauges)
 

@@ -108,12 +108,22 @@ class Conflict(Section, frozen=True):
         float,
         about(
             "",
-            "probability of losing separation within the horizon that counts as a conflict",
+            "probability of losing separation within the horizon that counts as a conflict, when the loss is near",
             ge=0.05,
             le=1,
             live=True,
         ),
-    ] = 0.5
+    ] = 0.6
+    high_ratio: Annotated[
+        float,
+        about(
+            "ratio",
+            "from 24,500 ft on so many times `probability` is enough: few pairs there are doubtful",
+            ge=0.1,
+            le=1,
+            live=True,
+        ),
+    ] = 0.85
     turn_hold_s: Annotated[
         float, about("s", "a turn is expected to go on for this long, then to end", ge=0, le=120, live=True)
     ] = 20.0
@@ -131,12 +141,28 @@ class Conflict(Section, frozen=True):
         float,
         about(
             "s",
-            "mean time until a predicted loss is acted upon: discounts far ones",
+            "below 24,500 ft a loss so much further ahead must be e times as probable: much happens before it",
             ge=10,
             le=1e6,
             live=True,
         ),
-    ] = 300.0
+    ] = 180.0
+    act_high_s: Annotated[
+        float,
+        about(
+            "s",
+            "the same from 24,500 ft on, where flight is straight and waiting tells little",
+            ge=10,
+            le=1e6,
+            live=True,
+        ),
+    ] = 4000.0
+    probability_far: Annotated[
+        float,
+        about(
+            "", "no loss must be more probable than this, or than `probability`, however far", ge=0.05, le=1, live=True
+        ),
+    ] = 0.85
     caution_s: Annotated[
         float,
         about("s", "time to loss of separation below which an advisory becomes a caution", ge=0, le=1800, live=True),
@@ -147,7 +173,7 @@ class Conflict(Section, frozen=True):
     warning_probability: Annotated[
         float,
         about("", "probability of the loss below which it is a caution, however soon", ge=0.05, le=1, live=True),
-    ] = 0.7
+    ] = 0.8
     min_gs_kt: Annotated[
         float, about("kt", "slower aircraft without an on-ground flag count as parked", ge=0, le=200, live=True)
     ] = 30.0
@@ -170,7 +196,7 @@ class Conflict(Section, frozen=True):
     max_pairs: Annotated[
         int, about("pairs", "conflicting pairs followed at once; further ones are counted", ge=10, le=10_000_000)
     ] = 200_000
-    debounce: Debounce = field(default_factory=lambda: Debounce(most_s=8.0, strong=1.6, clear_n=10, clear_ratio=0.6))
+    debounce: Debounce = field(default_factory=lambda: Debounce(most_s=8.0, strong=1.45, clear_n=10, clear_ratio=0.6))
 
 
 class Los(Section, frozen=True):

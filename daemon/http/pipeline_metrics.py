@@ -96,7 +96,7 @@ def _detectors(pipeline: Pipeline) -> Iterator[Metric]:
         for percentile in PERCENTILES:
             scores.add_metric([kind, percentile], found.pop(f"{kind}_score_p{percentile}", math.nan))
     yield scores
-    thresholds = gauges_by(["kind"], "score_threshold", "Scores from here on count towards an alarm")
+    thresholds = gauges_by(["kind"], "score_threshold", "Lowest score that can count towards an alarm")
     for name, declared in detector_kinds().items():
         thresholds.add_metric([name], threshold(declared, pipeline.config))
     yield thresholds

@@ -7,7 +7,8 @@ part and puts the result into evidence.
 
 Evidence of both kinds is sparse, its rows sorted by the two ids. Score of `conflict`: the probability, from WORTH up;
 of `los`, which is exact and not a prediction: separation minimum over distance. `conflict` contains the pairs of
-`los` too, at probability 1.
+`los` too, at probability 1. The threshold of `conflict` rises with the time to the loss (probability.py), because the
+score does not know what is done about a loss that is far away.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ from watchkeeper.detectors.conflict.futures import Motion, futures
 from watchkeeper.detectors.conflict.ghosts import Ghosts
 from watchkeeper.detectors.conflict.hindsight import Hindsight, rank
 from watchkeeper.detectors.conflict.minima import Minima, between_kinds
-from watchkeeper.detectors.conflict.probability import Outlook, judge
+from watchkeeper.detectors.conflict.probability import Asked, Outlook, judge
 from watchkeeper.detectors.conflict.search import Pair, Scan, add_pairs, look_further
 from watchkeeper.detectors.conflict.tracks import Track, Tracks
 from watchkeeper.detectors.conflict.ways import Ways
@@ -112,8 +113,9 @@ class Conflict:
         self._zones = Zones(c.zones)
         vertical_ft = c.vertical_ft - c.altitude_step_ft
         self._minima = Minima(c.horizon_s, c.separation_nm * NM_M, vertical_ft, MARGIN_M, MARGIN_FT, between_kinds(c))
-        self._outlook = Outlook(c.horizon_s, c.turn_hold_s, c.level_off, c.act_s, STEP_SHARE * c.altitude_step_ft)
-        self._grades = Grades(c.warning_s, c.warning_probability, c.caution_s, c.probability)
+        self._outlook = Outlook(c.horizon_s, c.turn_hold_s, c.level_off, STEP_SHARE * c.altitude_step_ft)
+        self._asked = Asked(c.probability, c.high_ratio, c.probability_far, c.act_s, c.act_high_s)
+        self._grades = Grades(c.warning_s, c.warning_probability, c.caution_s)
         self._entry = Entry(
             c.max_age_s, c.min_gs_kt * KT_MS, c.assume_same_level, 0.5 * c.horizon_s, c.altitude_step_ft
         )
@@ -139,9 +141,10 @@ class Conflict:
             self._last, self._figures, self._joined = (scan.pairs[:0], 0, n), None, 0
             return [_nobody(kind) for kind, on in (("conflict", c.enabled), ("los", self._los_enabled)) if on]
         pairs = self._join(scan.pairs[: scan.run(n, m)], window.t)
-        judge(pairs, self._row_of, scan.state, self._motion, self._outlook, self._futures)
+        judge(pairs, self._row_of, scan.state, self._motion, self._outlook, self._asked, self._futures)
         pairs = self._follow(pairs, n, window.t)
-        named = self._named[: _worth_naming(pairs, self._followed.among(pairs["a"], pairs["b"]), self._named)]
+        followed = self._followed.among(pairs["a"], pairs["b"])
+        named = self._named[: _worth_naming(pairs, followed, c.probability, self._named)]
         look_further(named, pairs, self._row_of, scan.state, m.horizon_s)
         self._last, self._figures = (pairs, scan.overflow, n), None
         a, b, order = fleet.order_pairs(pairs["a"][named], pairs["b"][named])
@@ -153,14 +156,16 @@ class Conflict:
         found = Found(window.t, a, b, epoch, told, least, separation_nm)
         evidence = []
         if c.enabled:
-            conflict = found.evidence("conflict", pairs["probability"][rows], c.probability, severity)
+            conflict = found.evidence("conflict", pairs["probability"][rows], pairs["asked"][rows], severity)
             evidence.append(replace(conflict, further=lambda row: self._further(conflict, row)))
         if self._los_enabled:
             reach_nm = pairs["reach_m"][rows] / NM_M
             closeness = np.minimum(reach_nm / np.maximum(told["sep_nm"], 1e-9), SCORE_MAX)
             score, warning = np.where(told["los"] > 0.0, closeness, 0.0), np.full(len(rows), _WARNING, np.uint8)
             evidence.append(
-                found.evidence("los", score, 1.0, warning, np.flatnonzero((told["los"] > 0.0) | found.was_lost))
+                found.evidence(
+                    "los", score, full(len(score), 1.0), warning, np.flatnonzero((told["los"] > 0.0) | found.was_lost)
+                )
             )
         return evidence
 
@@ -193,15 +198,16 @@ class Conflict:
         """The pairs, with those that were in conflict a little while ago and are harmless now."""
         followed, scan = self._followed, self._scan
         c = self._config
-        over = (pairs["probability"] >= c.probability) | pairs["lost"]
+        over = (pairs["probability"] >= pairs["asked"]) | pairs["lost"]
         if len(followed.key):
             # an alarm lasts until it is well below, and is to see all of it
-            lasts = pairs["probability"] >= c.probability * c.debounce.clear_ratio
+            lasts = pairs["probability"] >= pairs["asked"] * c.debounce.clear_ratio
             over |= lasts & followed.among(pairs["a"], pairs["b"])
         if over.any() or len(followed.key):
             followed.note(pairs["a"][over], pairs["b"][over], t, len(scan.pairs))
         a, b = followed.missing(pairs["a"], pairs["b"])
         more = add_pairs(a, b, self._row_of, scan.slot, n, self._minima, scan.state, scan.pairs[len(pairs) :])
+        scan.pairs["asked"][len(pairs) : len(pairs) + more] = c.probability
         return scan.pairs[: len(pairs) + more]
 
     def quiet_until(self, t: float) -> float:
@@ -278,9 +284,7 @@ class Found(NamedTuple):
         lost: Bool = self.least["level"] & (self.least["sep_m"] < self.separation_nm * NM_M - ON_LIMIT_M)
         return lost
 
-    def evidence(
-        self, kind: str, score: F8, threshold: float, severity: U1, rows: I8 | slice = slice(None)
-    ) -> Evidence:
+    def evidence(self, kind: str, score: F8, threshold: F8, severity: U1, rows: I8 | slice = slice(None)) -> Evidence:
         """The evidence for one kind, of these rows."""
         a, least = self.a[rows], self.least[rows]
         return Evidence(
@@ -290,7 +294,7 @@ class Found(NamedTuple):
             t=full(len(a), self.t),
             epoch=self.epoch[rows],
             score=score[rows],
-            threshold=full(len(a), threshold),
+            threshold=threshold[rows],
             severity=severity[rows],
             numbers=_columns(self.told[rows]),
             sparse=True,
@@ -318,12 +322,12 @@ def _columns(told: NDArray[Any]) -> dict[str, F8]:
 
 
 @njit(cache=True)
-def _worth_naming(pairs: NDArray[Any], followed: Bool, named: I8) -> int:
-    """The rows worth naming, into `named`; returns how many. What is lost is certain."""
+def _worth_naming(pairs: NDArray[Any], followed: Bool, near: float, named: I8) -> int:
+    """The rows worth naming, into `named`; returns how many. What is lost is certain, and near."""
     count = 0
     for k in range(pairs.size):
         if pairs[k].lost:
-            pairs[k].probability = 1.0
+            pairs[k].probability, pairs[k].asked = 1.0, near
         if pairs[k].probability >= WORTH or followed[k]:
             named[count] = k
             count += 1
@@ -337,7 +341,8 @@ def _tell(
     """Severity, epoch and numbers of the pairs in these rows.
 
     Severity goes by the time to loss of separation, the straight line's, or where that sees none, the prediction's, and
-    by the probability. A pair that has lost separation is a warning while it comes closer, and a caution when it parts.
+    by the probability; an alarm that is about to end is no more than an advisory. A pair that has lost separation is a
+    warning while it comes closer, and a caution when it parts.
     """
     for i in range(rows.size):
         pair, out = pairs[rows[i]], told[i]
@@ -350,7 +355,7 @@ def _tell(
                 _WARNING
                 if t_loss < grades.warning_s and likely
                 else _CAUTION
-                if t_loss < grades.caution_s and pair.probability >= grades.probability
+                if t_loss < grades.caution_s and pair.probability >= pair.asked
                 else 0
             )
         epoch[i] = max(last_t[pair.a], last_t[pair.b])
@@ -365,8 +370,6 @@ class Grades(NamedTuple):
     warning_s: float
     warning_probability: float
     caution_s: float
-    probability: float
-    """What counts as a conflict: an alarm that is about to end is no more than an advisory."""
 
 
 class Entry(NamedTuple):

@@ -31,6 +31,10 @@ from watchkeeper.detectors.conflict.constants import (
     LEVEL_STD_FT,
     LEVELS_FT,
     PLACE_STD_M,
+    SETTLE_NEAR_FT,
+    SETTLE_S,
+    SETTLE_SHARE,
+    SETTLED_STD_FT,
     STEADY_FPM,
     STEP_S,
     TURN_FROM_S,
@@ -46,6 +50,8 @@ from watchkeeper.streams.kernels import njit
 # Moments that are worked on at once: the default horizon of 120 s is one block. Their times from its beginning.
 BLOCK = 32
 MOMENT_S: F8 = np.arange(BLOCK, dtype=np.float64) * STEP_S
+# How much is left by then of what a level aircraft is off its level.
+_LEFT: F8 = np.exp(-MOMENT_S / SETTLE_S)
 
 
 class Motion:
@@ -191,6 +197,10 @@ def lay_end(state: State, end: End, motion: Motion, first: int, out: F8) -> None
         # level flight: its rate is noise, and would lead through the next level within minutes
         climb_fts = 0.0
         alt_ft = alt_ft if math.isnan(motion.level_ft) else float(motion.level_ft)
+        off_ft = alt_ft - LEVELS_FT * np.rint(alt_ft / LEVELS_FT)
+        if alt_ft >= HIGH_FT and abs(off_ft) <= SETTLE_NEAR_FT:
+            _settle(alt_ft, off_ft, motion.age_s, first, out)
+            return
     drift_fts = LEVEL_DRIFT_HIGH_FTS if alt_ft >= HIGH_FT else LEVEL_DRIFT_LOW_FTS
     begin_s, heights_ft, var_ft2 = first * STEP_S, out[0], out[1]
     for k in range(BLOCK):
@@ -201,3 +211,15 @@ def lay_end(state: State, end: End, motion: Motion, first: int, out: F8) -> None
         climb_ft = CLIMB_SHARE * climb_fts * aged_s if t < level_s else 0.0
         heights_ft[k] = alt_ft + climb_fts * min(t, level_s)
         var_ft2[k] = held_ft * held_ft + climb_ft * climb_ft
+
+
+@njit(cache=True)
+def _settle(alt_ft: float, off_ft: float, age_s: float, first: int, out: F8) -> None:
+    """Level flight near a whole thousand: it comes back to it, the less surely the further off it is."""
+    begin = math.exp(-(first * STEP_S + age_s) / SETTLE_S)
+    held_ft2, swing_ft = SETTLED_STD_FT * SETTLED_STD_FT, SETTLE_SHARE * off_ft
+    heights_ft, var_ft2 = out[0], out[1]
+    for k in range(BLOCK):
+        back = 1.0 - begin * _LEFT[k]
+        heights_ft[k] = alt_ft - off_ft * back
+        var_ft2[k] = held_ft2 + swing_ft * back * swing_ft * back

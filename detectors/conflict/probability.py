@@ -12,12 +12,15 @@ again, each on its own predicted paths:
   tighter its turn; most fly as predicted, and some do something else (TAIL): no bell curve has so narrow a middle and
   such wide ends;
 - a level aircraft stays level: a climb under STEADY_FPM is noise;
-- the further ahead a loss is, the more likely it is that somebody does something about it: a chance that decays with
-  `act_s`.
+- the further ahead, the likelier it is that a flight does what nothing in its motion tells (PLAN_S).
+
+What people do about a loss that they foresee is no part of it: this is the probability if nobody acts, and detector.py
+asks the more of it the further ahead the loss is.
 
 So each aircraft has several futures, each with a weight. For each combination of two, every STEP_S along the paths:
 probability of being horizontally too close, times that of being vertically too close. The errors at neighbouring times
-are the same errors, so the largest of these counts; the answer is their mean over all combinations by weight.
+are the same errors, so the largest of these counts; the answer is their mean over all combinations by weight, and a
+little more, because errors do change: a pair that is safe at the worst moment may lose separation at another (EVER).
 constants.py says where the numbers come from.
 """
 
@@ -29,9 +32,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from watchkeeper.detectors.conflict.constants import FAR_STD, HIGH_FT, STEP_S, TAIL, TAIL_WIDER
+from watchkeeper.detectors.conflict.constants import EVER, FAR_STD, HIGH_FT, PLAN_S, STEP_S, TAIL, TAIL_WIDER
 from watchkeeper.detectors.conflict.futures import BLOCK, Futures, Motion, ends, lay_end, lay_way, ways
 from watchkeeper.detectors.kernels.approach import ON_LIMIT_FT, ON_LIMIT_M, State, travel
+from watchkeeper.detectors.kernels.kinds import AIRCRAFT
 from watchkeeper.streams.batch import F8, I4
 from watchkeeper.streams.geo import WGS84_E2
 from watchkeeper.streams.kernels import njit
@@ -40,14 +44,23 @@ _D = 1.0 / (1.0 - WGS84_E2)
 
 
 class Outlook(NamedTuple):
-    """How far ahead, and what people do meanwhile; see config/detectors/conflict.py."""
+    """How far ahead, and what aircraft do meanwhile; see config/detectors/conflict.py."""
 
     horizon_s: float
     turn_hold_s: float
     level_off: float
-    act_s: float
     step_ft: float = 0.0
     """How much of the step of altitude is put back that was taken off the vertical minima (STEP_SHARE)."""
+
+
+class Asked(NamedTuple):
+    """How probable a loss must be to count as a conflict; see config/detectors/conflict.py."""
+
+    near: float
+    high_ratio: float
+    far: float
+    act_s: float
+    act_high_s: float
 
 
 class Needed(NamedTuple):
@@ -130,7 +143,7 @@ def chance(
                 first,
                 futures.place[1, k],
             )
-        low, high = _horizontal(plane, ways_a, ways_b, needed, outlook.act_s, first, count, futures)
+        low, high = _horizontal(plane, ways_a, ways_b, needed, first, count, futures)
         if low >= high:
             continue
         if known:
@@ -148,7 +161,10 @@ def chance(
         for i in range(ends_a):
             for j in range(ends_b):
                 total += weight * level_a[i].weight * level_b[j].weight * futures.worst[h, i * ends_b + j]
-    return min(total, 1.0), most_t  # weights add up to 1 but for rounding
+    total = min(total, 1.0)  # weights add up to 1 but for rounding
+    if (high_a and high_b) or a.kind != AIRCRAFT or b.kind != AIRCRAFT:
+        return total, most_t
+    return 1.0 - (1.0 - total) ** EVER, most_t
 
 
 class Plane(NamedTuple):
@@ -183,12 +199,12 @@ def _on_a_plane(a: State, b: State, horizon_s: float) -> Plane:
 
 @njit(cache=True)
 def _horizontal(
-    plane: Plane, ways_a: int, ways_b: int, needed: Needed, act_s: float, first: int, count: int, futures: Futures
+    plane: Plane, ways_a: int, ways_b: int, needed: Needed, first: int, count: int, futures: Futures
 ) -> tuple[int, int]:
     """How probably they are horizontally too close, into `near`; from which moment to which that is not 0."""
     low, high = count, 0
     apart_m = futures.apart_m
-    decay = math.exp(-STEP_S / act_s)
+    decay = math.exp(-STEP_S / PLAN_S)
     limit_m, later_m = needed.separation_m - ON_LIMIT_M, needed.apart_m - ON_LIMIT_M
     for h in range(ways_a * ways_b):
         near = futures.near[h]
@@ -209,14 +225,14 @@ def _horizontal(
                 near[k] = ((limit_m if apart_m[k] <= before_m else later_m) - apart_m[k]) / std_m
                 before_m = apart_m[k]
             futures.before_m[h] = before_m
-        acted = math.exp(-first * STEP_S / act_s)
+        as_it_flies = math.exp(-first * STEP_S / PLAN_S)
         for k in range(count):
             if near[k] >= -FAR_STD:
                 low, high = min(low, k), max(high, k + 1)
-                near[k] = acted * _below(near[k])
+                near[k] = as_it_flies * _below(near[k])
             else:
                 near[k] = 0.0
-            acted *= decay
+            as_it_flies *= decay
     return low, high
 
 
@@ -285,12 +301,29 @@ def _worst(
 
 @njit(cache=True)
 def judge(
-    pairs: NDArray[Any], row_of: I4, state: NDArray[Any], motion: NDArray[Any], outlook: Outlook, work: Futures
+    pairs: NDArray[Any],
+    row_of: I4,
+    state: NDArray[Any],
+    motion: NDArray[Any],
+    outlook: Outlook,
+    asked: Asked,
+    work: Futures,
 ) -> None:
-    """`chance` for many pairs of slots, into the pairs; `row_of` maps a slot to its row in state and motion."""
+    """`chance` for many pairs of slots, into the pairs, and what is asked of it; `row_of` maps a slot to its row."""
     for k in range(pairs.size):
         pair = pairs[k]
         i, j = row_of[pair.a], row_of[pair.b]
         a, b = state[i], state[j]
         needed = Needed(pair.reach_m, pair.apart_m, pair.level_ft)
         pair.probability, pair.when_s = chance(a, b, motion[i], motion[j], needed, outlook, work)
+        high = a.alt_ft >= HIGH_FT and b.alt_ft >= HIGH_FT
+        pair.asked = _asked(pair.when_s, high, asked)
+
+
+@njit(cache=True)
+def _asked(when_s: float, high: bool, asked: Asked) -> float:
+    """The threshold for a loss so far ahead: it rises with the time, up to `far`."""
+    near, act_s = (asked.near * asked.high_ratio, asked.act_high_s) if high else (asked.near, asked.act_s)
+    if math.isnan(when_s):
+        return near
+    return max(near, min(asked.far, near * math.exp(when_s / act_s)))

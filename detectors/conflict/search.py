@@ -69,6 +69,8 @@ class Pair:
     probability: float
     when_s: float
     """Of a loss, and when; see probability.py."""
+    asked: float
+    """The probability that counts as a conflict, so far ahead."""
 
 
 class Course:

@@ -65,7 +65,11 @@ def test_head_on_every_five_seconds(bench: Any) -> None:
         assert conflict.numbers["sep_nm"][0] == pytest.approx(2 * 450.0 * (MEETING_T - t) / 3600.0, abs=1e-6)
         assert conflict.numbers["t_los_s"][0] == pytest.approx(MEETING_T - t - 20.0, abs=1e-4)
         assert conflict.numbers["vsep_ft"][0] == 0.0
-        assert (conflict.t[0], conflict.epoch[0], conflict.threshold[0]) == (t, t, 0.5)
+        assert (conflict.t[0], conflict.epoch[0]) == (t, t)
+        # it rises with the time to the loss, in steps of 4 s
+        c = DEFAULT.detectors.conflict
+        ahead_s = c.act_high_s * math.log(conflict.threshold[0] / (c.high_ratio * c.probability))
+        assert ahead_s == pytest.approx(MEETING_T - t - 20.0, abs=8.0)
         assert 0.5 < conflict.score[0] <= 1.0
         assert not len(los)
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
 import pytest
 from geographiclib.geodesic import Geodesic
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from watchkeeper.detectors.conflict.futures import End, Motion, ends, futures
-from watchkeeper.detectors.conflict.probability import Needed, Outlook, chance
+from watchkeeper.detectors.conflict.probability import Asked, Needed, Outlook, chance, judge
+from watchkeeper.detectors.conflict.search import Pair
 from watchkeeper.detectors.kernels import approach as cpa
 from watchkeeper.detectors.kernels.records import blank
 from watchkeeper.streams.geo import KT_MS, NM_M
@@ -43,16 +45,19 @@ def motion(turn_dps: float = 0.0, age_s: float = 0.0, free: bool = False) -> Any
 
 
 def p(
-    a: Any, b: Any, ma: Any = None, mb: Any = None, *, level_off: float = 0.5, act_s: float = 1e6,
-    turn_hold_s: float = 20.0,
+    a: Any, b: Any, ma: Any = None, mb: Any = None, *, level_off: float = 0.5, turn_hold_s: float = 20.0,
+    limit_ft: float = VERTICAL_FT, step_ft: float = 0.0,
 ) -> float:  # fmt: skip
     still = motion()
     ma, mb = still if ma is None else ma, still if mb is None else mb
-    return chance(a, b, ma, mb, NEEDED, Outlook(HORIZON_S, turn_hold_s, level_off, act_s), futures())[0]
+    outlook = Outlook(HORIZON_S, turn_hold_s, level_off, step_ft)
+    return chance(a, b, ma, mb, NEEDED._replace(vertical_ft=limit_ft), outlook, futures())[0]
 
 
 def test_head_on_is_certain_and_parallel_is_impossible() -> None:
-    assert p(aircraft(0.0, 10.0, 180.0), aircraft(180.0, 10.0, 0.0)) > 0.99
+    assert p(aircraft(0.0, 3.5, 180.0), aircraft(180.0, 3.5, 0.0)) > 0.99
+    # a minute ahead one flight in forty does what nothing tells
+    assert 0.97 < p(aircraft(0.0, 10.0, 180.0), aircraft(180.0, 10.0, 0.0)) < 0.98
     assert p(aircraft(90.0, 5.0, 0.0), aircraft(270.0, 5.0, 0.0)) < 0.01
 
 
@@ -147,10 +152,46 @@ def test_old_reports_and_far_losses_are_less_certain() -> None:
     a, b = aircraft(0.0, 14.0, 178.0), aircraft(180.0, 14.0, 0.0)
     assert p(a, b, motion(age_s=15.0), motion(age_s=15.0)) < p(a, b)
     near, far = aircraft(180.0, 4.0, 0.0), aircraft(180.0, 16.0, 0.0)
-    assert p(aircraft(0.0, 4.0, 180.0), near, act_s=100.0) > p(aircraft(0.0, 8.0, 180.0), far, act_s=100.0)
+    assert p(aircraft(0.0, 4.0, 180.0), near) > p(aircraft(0.0, 8.0, 180.0), far)
+
+
+def test_aircraft_on_levels_a_thousand_feet_apart_keep_them_and_those_that_read_less_come_back_to_them() -> None:
+    def levels(one_ft: float, other_ft: float, distance_nm: float) -> float:
+        a, b = aircraft(0.0, distance_nm, 180.0, alt_ft=one_ft), aircraft(180.0, distance_nm, 0.0, alt_ft=other_ft)
+        return p(a, b, limit_ft=975.0, step_ft=11.25)
+
+    # with altitudes in steps of 25 ft, as config has it; near is 9 s to 5 NM, far 90 s
+    near, far = 3.5, 12.5
+    assert levels(30_000.0, 31_000.0, near) < 0.2 > levels(30_000.0, 31_000.0, far)
+    assert levels(30_000.0, 30_950.0, near) > 0.75
+    assert 0.2 < levels(30_000.0, 30_950.0, far) < 0.6
+    assert levels(30_000.0, 31_050.0, near) < levels(30_000.0, 31_050.0, far) < 0.5
+    # between the levels of cruise, and below where these are all that is flown, nothing brings it back
+    assert levels(30_500.0, 30_000.0, far) > 0.9
+    assert levels(9_000.0, 9_950.0, near) > 0.6
+
+
+@pytest.mark.parametrize(("alt_ft", "near", "act_s"), [(10_000.0, 0.6, 80.0), (30_000.0, 0.54, 300.0)])
+def test_the_further_ahead_a_loss_is_the_more_probable_it_must_be(alt_ft: float, near: float, act_s: float) -> None:
+    asked = Asked(near=0.6, high_ratio=0.9, far=0.9, act_s=80.0, act_high_s=300.0)
+    state, still = blank(cpa.State, 2), blank(Motion, 2)
+    still["turn_rads"], still["age_s"] = 0.0, 0.0
+    found = []
+    for distance_nm in (3.5, 5.0, 8.0, 12.0):
+        state[0] = aircraft(0.0, distance_nm, 180.0, alt_ft=alt_ft)
+        state[1] = aircraft(180.0, distance_nm, 0.0, alt_ft=alt_ft)
+        pairs = blank(Pair, 1)
+        pairs["a"], pairs["b"] = 0, 1
+        pairs["reach_m"], pairs["apart_m"], pairs["level_ft"] = NEEDED
+        judge(pairs, np.arange(2, dtype=np.int32), state, still, Outlook(HORIZON_S, 20.0, 0.5), asked, futures())
+        (pair,) = pairs
+        assert pair["asked"] == pytest.approx(min(0.9, near * math.exp(pair["when_s"] / act_s)))
+        found.append(float(pair["asked"]))
+    assert found == sorted(found)
+    assert near < found[0] < 0.7 < found[-1]
 
 
 def test_it_says_when() -> None:
     a, b = aircraft(0.0, 10.0, 180.0), aircraft(180.0, 10.0, 0.0)
-    _, when_s = chance(a, b, motion(), motion(), NEEDED, Outlook(HORIZON_S, 20.0, 0.5, 1e6), futures())
+    _, when_s = chance(a, b, motion(), motion(), NEEDED, Outlook(HORIZON_S, 20.0, 0.5), futures())
     assert when_s == pytest.approx((20.0 - 5.0) / 800.0 * 3600.0, abs=6.0)
