@@ -19,7 +19,7 @@ from watchkeeper.detectors.incidents.declaration import GAUGES, KIND
 INTRO = """# Alarms and what they say
 
 Generated from the declarations in `detectors/` by `make docs`; edit those, not this page. The life of an alarm and the
-fields that all have in common are in [messages.md](messages.md), the settings in [configuration.md](configuration.md),
+fields that all have in common are in [messages](messages.md), the settings in [configuration](configuration.md),
 the words in the [glossary](glossary.md). Every event says itself in one sentence, `say`.
 
 | kind | detector | means |

@@ -38,9 +38,13 @@ class TrackFacts(Facts, frozen=True, kw_only=True):
     implied_speed_kt: Annotated[float | None, fact("kt", "speed needed to get here from the last trusted position")] = (
         None
     )
-    implied_climb_fpm: Annotated[float | None, fact("ft/min", "vertical rate needed likewise")] = None
+    implied_climb_fpm: Annotated[
+        float | None, fact("ft/min", "vertical rate needed to get here from that position")
+    ] = None
     speed_error_kt: Annotated[float | None, fact("kt", "displacement speed against reported speed")] = None
-    operator_m: Annotated[float | None, fact("m", "how far away the operator says to be, if that is too far")] = None
+    operator_m: Annotated[float | None, fact("m", "distance of the position that its operator reports, if too far")] = (
+        None
+    )
 
 
 def _sized(facts: TrackFacts) -> dict[str, str]:
