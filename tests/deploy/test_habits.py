@@ -44,6 +44,10 @@ def test_every_python_that_is_promised_is_tested() -> None:
     promised = [c.rpartition(" ")[2] for c in project["classifiers"] if re.search(r":: 3\.\d+$", c)]
     workflow = yaml.safe_load((ROOT / ".github/workflows/ci.yml").read_text())
     assert workflow["jobs"]["check"]["strategy"]["matrix"]["python"] == promised
+    (installed,) = [
+        step["with"] for step in workflow["jobs"]["packages"]["steps"] if "setup-python" in step.get("uses", "")
+    ]
+    assert sorted(installed["python-version"].split()) == promised, "the wheel is tried with each of them"
 
 
 def test_every_make_target_that_files_and_pages_name_exists() -> None:
