@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import sys
 import tomllib
 from collections.abc import Callable
@@ -123,6 +124,34 @@ def test_the_compose_files_have_the_form_of_their_specification(
     paths = [deploy / "compose" / situation / "compose.yaml" for situation in SITUATIONS]
     code, words = form_of("vendor.compose-spec", *paths, deploy / "compose" / "services.yaml")
     assert code == 0, words
+
+
+@pytest.fixture(scope="module")
+def compose(said: Said) -> tuple[str, ...]:
+    """The words of Compose 2, which needs no engine to read its files; version 1 does not know their `name`."""
+    for words in (("docker", "compose"), ("docker-compose",)):
+        if shutil.which(words[0]) and re.search(r"v?2\.\d+\.\d+", said(*words, "version")[1]):
+            return words
+    pytest.skip("Docker Compose 2 is not installed: on Debian 13, apt install docker-compose")
+
+
+@pytest.mark.parametrize("situation", SITUATIONS)
+def test_compose_itself_reads_a_folder(situation: str, deploy: Path, said: Said, compose: tuple[str, ...]) -> None:
+    """What it makes of the folder is what these tests make of it: services, ports, and what the image is built from."""
+    code, words = said(*compose, "config", "--format", "json", cwd=deploy / "compose" / situation)
+    assert code == 0, words
+    read = json.loads(words)["services"]
+    ours = services(deploy, situation)["services"]
+    assert set(read) == set(ours)
+    for name, service in ours.items():
+        published = {
+            f"{port['host_ip']}:{port['published']}:{port['target']}/{port['protocol']}"
+            for port in read[name].get("ports", [])
+        }
+        assert published == {port if "/" in port else f"{port}/tcp" for _, port in service["ports"]}, name
+        assert read[name]["read_only"] is True, name
+    assert read["watchkeeper"]["build"]["context"] == str(ROOT)
+    assert set(read["watchkeeper"]["build"]["args"]["EXTRAS"].split()) <= set(EXTRAS)
 
 
 @pytest.mark.parametrize("situation", SITUATIONS)
