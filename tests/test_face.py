@@ -25,7 +25,7 @@ from watchkeeper.detectors.catalog import REGISTRY
 from watchkeeper.streams.logs.source import LogError
 from watchkeeper.streams.logs.wklog import LogWriter
 
-from where import ROOT
+from where import ROOT, SUBPACKAGES
 
 NAMES = {
     "AlarmEvent", "Alarms", "Detector", "Pipeline", "__version__", "config", "evaluate", "open_log", "register",
@@ -35,7 +35,7 @@ PACKAGE = ROOT / "src" / "watchkeeper"
 # every module with an example in it
 WITH_EXAMPLES = sorted(
     ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts)
-    for folder in (PACKAGE, *(link for link in PACKAGE.iterdir() if link.is_symlink()))
+    for folder in (PACKAGE, *(PACKAGE / name for name in SUBPACKAGES))
     for path in (folder.glob("*.py") if folder == PACKAGE else folder.rglob("*.py"))
     if ">>> " in path.read_text() and path.name != "__init__.py"
 )

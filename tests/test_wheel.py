@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from where import ROOT, copy_checkout, own_files
+from where import LINKED, NOT_LINKED, ROOT, copy_checkout, own_files
 
 # The folders at the root that are subpackages: those with an __init__.py.
 FOLDERS = {path.parent.name for path in ROOT.glob("*/__init__.py")}
@@ -29,6 +29,7 @@ def wheel(source: Path, tmp_path_factory: pytest.TempPathFactory) -> zipfile.Zip
     return zipfile.ZipFile(built)
 
 
+@pytest.mark.skipif(not LINKED, reason=NOT_LINKED)
 def test_src_holds_the_face_the_marker_and_one_relative_link_per_folder():
     package = ROOT / "src" / "watchkeeper"
     links = {path.name: path.readlink().as_posix() for path in package.iterdir() if path.is_symlink()}

@@ -13,6 +13,8 @@ from tools.mutants.mutate import mutants
 from tools.mutants.rooms import ROOMS
 from tools.rooms import ROOT
 
+from where import LINKED, NOT_LINKED
+
 SOURCE = '''
 """Words with 1 number."""
 LIMIT = 3
@@ -67,6 +69,7 @@ for task, what in trial.tried([Task("units", "streams/geo.py", mutant) for mutan
 """
 
 
+@pytest.mark.skipif(not LINKED, reason=NOT_LINKED)
 def test_a_change_that_a_test_looks_at_is_noticed_and_another_is_not(tmp_path: Path):
     test = tmp_path / "test_units.py"
     test.write_text("from watchkeeper.streams.geo import FT_M\ndef test_a_foot(): assert FT_M == 0.3048\n")
