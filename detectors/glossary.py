@@ -24,8 +24,8 @@ edit those, not this page. [Alarms](alarms.md) has every kind with all of its ev
 """
 TERMS: dict[str, str] = {
     "advisory, caution, warning": (
-        "how severe an alarm is, from worth knowing to act now; it rises at once and falls by one step after "
-        "a minute without worse evidence"
+        "how severe an alarm is, from worth knowing to act now; it rises at once and falls after a minute "
+        "without evidence as bad, to the worst of that minute"
     ),
     "alarm": (
         "something that is wrong with a vehicle, a pair of aircraft or a place, from raised to cleared under one id"
