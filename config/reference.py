@@ -215,12 +215,12 @@ def _debounce() -> str:
     lines = [
         "## `[detectors.<name>.debounce]`\n",
         f"{about(Debounce)} Each detector has its own defaults:\n",
-        _row("key", *(f"`{name}`" for name in names), "allowed", "unit", "reason"),
+        _row("key", "reason", *(f"`{name}`" for name in names), "allowed", "unit"),
         "|---" * (len(names) + 4) + "|",
     ]
     for s in settings(Debounce):
         defaults = (SETTINGS[f"detectors.{name}.debounce.{s.key}"].default for name in names)
-        lines.append(_row(f"`{s.key}`", *(f"`{toml_value(d)}`" for d in defaults), s.span, s.unit, s.reason))
+        lines.append(_row(f"`{s.key}`", s.reason, *(f"`{toml_value(d)}`" for d in defaults), s.span, s.unit))
     return "\n".join(lines) + "\n"
 
 
