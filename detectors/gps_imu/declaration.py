@@ -265,7 +265,7 @@ DECLARATION = Declaration(
         ),
         buckets=("models",),
     ),
-    state_version=6,
+    state_version=7,
     kinds=(
         AlarmKind(
             name="gps_imu",
