@@ -37,6 +37,8 @@ log = logging.getLogger(__name__)
 MAX_BYTES = 64 * 1024 * 1024
 # Without a snapshot, how much event time the broker may deliver to us again.
 RELIVED_S = 60.0
+# Times of events are rounded to the millisecond, that of a snapshot is not.
+SAME_S = 1e-3
 
 NOT_WRITTEN, NOT_ON_DISK, NOT_NOTED = "not written", "not on disk", "journal.sent not written"
 
@@ -72,6 +74,8 @@ class Journal:
         self.tried = self.number
         # ended before the restart; the last event of each alarm that was up then
         self._over: frozenset[str] = frozenset()
+        # ends at the very time of the snapshot, which may have been told after it was taken: a person accepted a state
+        self._just_over: dict[str, AlarmEvent] = {}
         self._relived: dict[str, AlarmEvent] = {}
         # of the worker: the last event of each active alarm, raises and ends that are not confirmed, recent ends
         self._lines = {event.id: (self.past.numbers[event.id], event) for event in self.past.active}
@@ -90,12 +94,15 @@ class Journal:
         """Say from which event time on the pipeline lives again what the journal already tells; None: not known."""
         since = self.past.t_last - RELIVED_S if t is None else t
         self._over = frozenset(event.id for event in self.past.ended if event.t > since)
+        self._just_over = {event.id: event for event in self.past.ended if abs(event.t - since) <= SAME_S}
         self._relived = {event.id: event for event in self.past.active}
 
     def is_repeat(self, event: AlarmEvent) -> bool:
         """True if this was told before the restart, or would raise an alarm that is up."""
         if event.id in self._over:
             return True
+        if event.state == CLEARED and (told := self._just_over.get(event.id)) is not None:
+            return event.t == told.t and event.ended == told.ended
         if event.state == RAISED:
             return event.id in self.active
         last = self._relived.get(event.id)
@@ -111,6 +118,8 @@ class Journal:
                 self.active.pop(event.id, None)
             else:
                 self.active[event.id] = event
+                # raised once more, by a simulation that began again: it ends once more
+                self._just_over.pop(event.id, None)
         return list(enumerate(events, first))
 
     def skip(self, number: int) -> None:

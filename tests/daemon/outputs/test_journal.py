@@ -289,6 +289,17 @@ def test_after_a_restart_what_is_lived_again_is_a_repeat_and_what_is_new_is_not(
     assert not journal.is_repeat(event("over", RAISED, 500.0, t_onset=500.0))
 
 
+def test_an_end_told_right_after_the_snapshot_is_a_repeat_until_the_alarm_is_raised_again(tmp_path: Path) -> None:
+    open_journal(tmp_path).append([event("a", RAISED, 100.0), event("a", CLEARED, 110.0)])
+    journal = open_journal(tmp_path)
+    journal.resume(110.0)
+    assert journal.is_repeat(event("a", CLEARED, 110.0))
+    assert not journal.is_repeat(event("a", CLEARED, 111.0))
+    assert not journal.is_repeat(event("a", RAISED, 100.0))
+    journal.append([event("a", RAISED, 100.0)])
+    assert not journal.is_repeat(event("a", CLEARED, 110.0))
+
+
 class SlowDisk:
     """Stands in for os.fdatasync: each sync waits for `go`, and notes what the file held when it began."""
 
