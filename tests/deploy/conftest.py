@@ -18,7 +18,7 @@ from urllib.request import urlopen
 
 import pytest
 from click.testing import CliRunner
-from waiting import PATIENCE_S
+from waiting import PATIENCE_S, end_program
 
 from where import ROOT, copy_checkout
 
@@ -86,14 +86,7 @@ def run() -> Iterator[Callable[..., subprocess.Popen[str]]]:
         return started[-1]
 
     yield start
-    for process in reversed(started):
-        process.terminate()
-    for process in reversed(started):
-        try:
-            process.wait(15)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+    end_program(*reversed(started))
 
 
 @pytest.fixture(scope="session")

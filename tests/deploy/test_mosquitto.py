@@ -19,7 +19,7 @@ from typing import Any
 
 import paho.mqtt.client as paho
 import pytest
-from waiting import PATIENCE_S, until, wait_for
+from waiting import PATIENCE_S, end_program, until, wait_for
 
 from watchkeeper.config.schema import Broker
 from watchkeeper.daemon.demo.broker import free_port
@@ -88,8 +88,7 @@ def secured(
     assert process.poll() is None, (folder / "log").read_text()
     assert Path(f"/proc/{process.pid}").stat().st_uid == pwd.getpwnam("mosquitto").pw_uid, "it runs as root"
     yield Secured(port, folder / "certs" / "ca.crt")
-    process.terminate()
-    process.wait(15)
+    end_program(process)
 
 
 @pytest.mark.parametrize("name", ["mosquitto.conf", "compose.conf"])

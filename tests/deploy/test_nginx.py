@@ -13,7 +13,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 import pytest
-from waiting import wait_for
+from waiting import end_program, wait_for
 
 from watchkeeper.daemon.demo.broker import free_port
 
@@ -75,9 +75,9 @@ def behind(
     wait_for(answers)
     yield connection
     connection.close()
-    for process in (proxy, daemon):
-        process.terminate()
-        process.wait(30)
+    end_program(proxy)
+    daemon.terminate()
+    daemon.wait(30)
 
 
 def ask(connection: HTTPSConnection, path: str, method: str = "GET", body: str = "", **headers: str) -> HTTPResponse:

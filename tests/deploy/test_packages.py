@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from waiting import end_program
 
 from watchkeeper.daemon.demo.broker import free_port
 
@@ -86,8 +87,7 @@ def broker(tool: Callable[[str, str], str], tmp_path_factory: pytest.TempPathFac
     port = free_port()
     process = subprocess.Popen([tool("mosquitto", "mosquitto"), "-p", str(port)], stderr=subprocess.DEVNULL)
     yield port
-    process.terminate()
-    process.wait(15)
+    end_program(process)
 
 
 def test_the_metadata_would_be_taken(built: Path) -> None:

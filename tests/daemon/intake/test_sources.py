@@ -20,7 +20,7 @@ import pytest
 from aiohttp import web
 from pymavlink import mavutil
 from pymavlink.dialects.v20 import ardupilotmega as dialect
-from waiting import PATIENCE_S, until
+from waiting import PATIENCE_S, end_program, until
 
 from watchkeeper.config.adapters import source_types
 from watchkeeper.config.adapters.base import Document, Source
@@ -192,11 +192,11 @@ def dump1090(tmp_path: Path) -> Iterator[Dump1090]:
     try:
         yield Dump1090(raw_in, avr, sbs, beast, tmp_path, psutil.Process(process.pid))
     finally:
-        process.terminate()
-        process.wait(PATIENCE_S)
+        end_program(process)
 
 
-def flight(count: int) -> tuple[list[bytes], list[tuple[float, float]]]:
+@pytest.fixture
+def flight() -> tuple[list[bytes], list[tuple[float, float]]]:
     """Frames of a real flight in the air, and the positions that rs1090 made of them."""
     if not FRAMES.exists():
         pytest.skip(f"no {FRAMES}: run `make data`")
@@ -207,14 +207,16 @@ def flight(count: int) -> tuple[list[bytes], list[tuple[float, float]]]:
             frames.append(b"*" + message["frame"].encode() + b";\n")
             if "latitude" in message:
                 places.append((message["latitude"], message["longitude"]))
-        if len(frames) == count:
+        if len(frames) == 150:
             break
     return frames, places
 
 
 @pytest.mark.parametrize("kind", ["sbs", "beast", "avr", "readsb"])
-def test_dump1090_as_the_receiver(dump1090: Dump1090, kind: str) -> None:
-    frames, places = flight(150)
+def test_dump1090_as_the_receiver(
+    flight: tuple[list[bytes], list[tuple[float, float]]], dump1090: Dump1090, kind: str
+) -> None:
+    frames, places = flight
     urls = {
         "sbs": f"tcp://127.0.0.1:{dump1090.sbs}",
         "beast": f"tcp://127.0.0.1:{dump1090.beast}",

@@ -17,7 +17,7 @@ from urllib.request import urlopen
 import msgspec
 import pytest
 from aiohttp import web
-from waiting import PATIENCE_S, until, wait_for
+from waiting import PATIENCE_S, end_program, until, wait_for
 
 from watchkeeper.config.outputs import Alertmanager
 from watchkeeper.daemon.demo.broker import free_port
@@ -40,8 +40,7 @@ def alertmanager(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     url = f"http://127.0.0.1:{port}"
     wait_for(lambda: answers(f"{url}/-/ready"))
     yield url
-    process.terminate()
-    process.wait(15)
+    end_program(process)
 
 
 def answers(url: str) -> bool:

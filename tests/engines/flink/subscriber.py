@@ -13,6 +13,7 @@ from typing import Self
 from uuid import uuid4
 
 import paho.mqtt.client as paho
+from waiting import end_program
 
 PATIENCE_S = 30.0
 TOPIC = "watchkeeper/#"
@@ -40,8 +41,7 @@ class Subscriber:
     ) -> None:
         self._client.disconnect()
         self._client.loop_stop()
-        self._broker.terminate()
-        self._broker.wait(PATIENCE_S)
+        end_program(self._broker)
 
     def heard(self) -> list[tuple[str, bytes]]:
         """Topic and payload of everything that was published so far."""

@@ -19,6 +19,7 @@ from operator import xor
 
 import pynmea2
 import pytest
+from waiting import end_program
 
 from watchkeeper.config.adapters.gpsd import Gpsd as Settings
 from watchkeeper.daemon.demo.broker import free_port
@@ -57,9 +58,9 @@ def line() -> Iterator[tuple[int, int]]:
         tty.setraw(end)
     port = free_port()
     words = [str(GPSD), "-N", "-n", "-b", "-S", str(port), os.ttyname(its)]
-    with subprocess.Popen(words, stderr=subprocess.DEVNULL) as running:
-        yield ours, port
-        running.terminate()
+    running = subprocess.Popen(words, stderr=subprocess.DEVNULL)
+    yield ours, port
+    end_program(running)
     os.close(ours)
     os.close(its)
 
