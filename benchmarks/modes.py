@@ -15,7 +15,8 @@ from collections.abc import Callable
 from pathlib import Path
 from statistics import median
 
-from watchkeeper.streams.adapters.receivers.modes import TICKS_PER_S, Beast
+from watchkeeper.streams.adapters.receivers.frames import TICKS_PER_S
+from watchkeeper.streams.adapters.receivers.modes import Beast
 from watchkeeper.streams.adapters.receivers.squitter import decoded
 from watchkeeper.streams.foreign.decode import from_json
 
@@ -35,6 +36,8 @@ def main(argv: list[str]) -> int:
     messages = [from_json(line) for line in args.frames.read_bytes().splitlines()]
     squitter = [(m["frame"], m["timestamp"]) for m in messages if m["df"] in ("17", "18")]
     every = [(m["frame"], m["timestamp"]) for m in messages]
+    # a rate of nothing but what is compiled already
+    _samples(_beast(every[:100]))
     streams = _beast(squitter), _beast(every)
     runs: list[tuple[str, int, Callable[[], object]]] = [
         ("rs1090, extended squitter", len(squitter), lambda: decoded([frame for frame, _ in squitter])),

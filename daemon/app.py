@@ -70,6 +70,7 @@ from watchkeeper.daemon.workers import watch_over
 from watchkeeper.detectors.alarms.events import AlarmEvent
 from watchkeeper.detectors.engine.warmup import warm_up
 from watchkeeper.engines.workers.pipeline import SpreadPipeline
+from watchkeeper.streams.adapters.catalog import rehearse
 from watchkeeper.streams.mqtt.transport import Will, make_transport
 
 log = logging.getLogger(__name__)
@@ -296,6 +297,8 @@ class App:
         def work() -> None:
             compile_kernels(self.config, said=self._compiled)
             warm_up(self.config)
+            for source in self.config.sources:
+                rehearse(source)
             if self._spread is not None:
                 self.condition.warming = WORKERS
                 self._spread.start()

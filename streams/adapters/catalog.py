@@ -132,6 +132,15 @@ def make_feed(source: Source) -> Feed:
         ) from error
 
 
+def rehearse(source: Source) -> None:
+    """Put the adapter's own sample through a feed, so that what it compiles and imports is ready before bytes come."""
+    sample = discover()[source.type].sample
+    assert sample is not None
+    feed = make_feed(source)
+    feed.push(sample.data, 0.0)
+    feed.take()
+
+
 def _hidden_by(new: Format, known: Iterable[Format]) -> Format | None:
     """A format that reads every file of the new one before that is asked, or that has its name."""
     for other in known:

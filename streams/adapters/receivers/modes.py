@@ -11,25 +11,30 @@ counter: its samples begin at 0 s. An AVR recording without counters has no time
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 from math import isnan
 from pathlib import Path
+
+import numpy as np
 
 from watchkeeper.config.adapters.avr import Avr as AvrSettings
 from watchkeeper.config.adapters.beast import Beast as BeastSettings
 from watchkeeper.streams.adapters.base import AdapterDeclaration, FeedLog, LineFeed, Sample, Way
+from watchkeeper.streams.adapters.receivers.frames import (
+    BODY_BYTES,
+    ESCAPE,
+    FRAME_BYTES,
+    REFUSED,
+    SHORTEST_BODY,
+    TICKS_PER_S,
+    cut,
+    heads,
+)
 from watchkeeper.streams.adapters.receivers.squitter import Squitters
 from watchkeeper.streams.adapters.senderclock import SenderClock
 from watchkeeper.streams.batch import Batch
 from watchkeeper.streams.logs.base import Format
 from watchkeeper.streams.messages import Drop
 
-TICKS_PER_S = 12e6
-ESCAPE = 0x1A
-# Longer than any message, those included that are not ours: status messages have up to 255 bytes.
-STRANGE_BYTES = 300
-# Type byte to the length of what follows the escape and the type: counter, signal, frame.
-_LENGTH = {0x31: 9, 0x32: 14, 0x33: 21}
 _LINE_MAX = 64
 
 
@@ -52,73 +57,28 @@ class Beast(_Modes):
     def __init__(self, *, via: str = "") -> None:
         super().__init__(via=via)
         self._rest = b""
-        self._strange = 0
+        self._kept = np.zeros(2, np.int64)
 
     def push(self, data: bytes, now: float) -> None:
         """See Feed."""
-        time = self._clock.time
-        bodies = self._bodies(self._rest + data)
-        self._squitters.add(
-            [(body[7:].hex(), time(int.from_bytes(body[:6], "big") / TICKS_PER_S, now)) for body in bodies]
-        )
+        data = self._rest + data
+        most = len(data) // SHORTEST_BODY + 1
+        bodies, sizes = np.zeros((most, BODY_BYTES), np.uint8), np.empty(most, np.int64)
+        count, end = cut(np.frombuffer(data, np.uint8), bodies, sizes, self._kept)
+        self._rest = data[end:]
+        if self._kept[REFUSED]:
+            self.refused[Drop.SYNTAX] += int(self._kept[REFUSED])
+            self._kept[REFUSED] = 0
+        if count:
+            frames, seconds = np.empty((count, FRAME_BYTES), np.uint8), np.empty(count)
+            heads(bodies[:count], frames, seconds)
+            self._squitters.frames(frames, sizes[:count], self._clock.times(seconds, now))
 
     def close(self) -> None:
         """See Feed."""
         if len(self._rest) > 1:
             self.refused[Drop.SYNTAX] += 1
         self._rest = b""
-
-    def _bodies(self, data: bytes) -> Iterator[bytes]:
-        """Counter, signal and frame of every whole message; the rest is kept for the next piece."""
-        at, end = 0, len(data)
-        while True:
-            start = data.find(ESCAPE, at)
-            self._skip((end if start < 0 else start) - at, found=start >= 0)
-            if start < 0:
-                self._rest = b""
-                return
-            if start + 2 > end:
-                break
-            length = _LENGTH.get(data[start + 1])
-            if length is None:
-                # an escaped byte of a message that we joined late, or a type that is not ours
-                at = start + 2
-                continue
-            body, at, whole = _unescaped(data, start + 2, length)
-            if whole:
-                yield body
-            elif at < end:
-                self.refused[Drop.SYNTAX] += 1  # cut short by the next message, which begins here
-            else:
-                break
-        self._rest = data[start:]
-
-    def _skip(self, count: int, *, found: bool) -> None:
-        """Bytes that no message of ours has: so many without any escape are another protocol, and counted once."""
-        before, self._strange = self._strange, self._strange + count
-        if before <= STRANGE_BYTES < self._strange:
-            self.refused[Drop.SYNTAX] += 1
-        if found:
-            self._strange = 0
-
-
-def _unescaped(data: bytes, at: int, length: int) -> tuple[bytes, int, bool]:
-    """`length` bytes from `at` with doubled escapes made single, where they end, and whether they are all there."""
-    body = bytearray()
-    while len(body) < length:
-        stop = data.find(ESCAPE, at, at + length - len(body))
-        if stop < 0:
-            piece = data[at : at + length - len(body)]
-            body += piece
-            return bytes(body), at + len(piece), len(body) == length
-        body += data[at:stop]
-        if stop + 1 >= len(data):
-            return bytes(body), len(data), False
-        if data[stop + 1] != ESCAPE:
-            return bytes(body), stop, False
-        body.append(ESCAPE)
-        at = stop + 2
-    return bytes(body), at, True
 
 
 class Avr(LineFeed, _Modes):

@@ -1,4 +1,6 @@
-"""Partial reports of aircraft put together into ADS-B samples. Used by the adapters of receivers (sbs.py, squitter.py).
+"""Partial reports of aircraft put together into ADS-B samples. Used by adapters whose input has the fields (sbs.py …).
+
+Raw Mode S has a table of its own in columns, heard.py.
 
 A transponder sends position, velocity, identification and quality in messages of their own, a sample has all of them.
 A sample is made of each position. It takes along what was heard since the sample before, if that is HOLD_S old at
@@ -10,15 +12,14 @@ Aircraft unheard of for FORGET_S leave the table, and when it is full the longes
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from math import nan
-from typing import Any, TypeVar, cast
+from typing import Any
 
 from watchkeeper.streams.adapters.rows import Rows
 from watchkeeper.streams.batch import Batch
 from watchkeeper.streams.messages import ID_MAX, Kind
 
-T = TypeVar("T")
 HOLD_S = 2.0
 FORGET_S = 300.0
 # How often the table is looked through for the unheard of, in seconds.
@@ -32,11 +33,10 @@ AIRCRAFT_MAX = 50_000
 class _Heard:
     """What one aircraft has sent since its last position: field to time and value."""
 
-    __slots__ = ("fields", "t", "track")
+    __slots__ = ("fields", "t")
 
     def __init__(self) -> None:
         self.t = nan
-        self.track: Any = None
         self.fields: dict[str, tuple[float, float]] = {}
 
 
@@ -54,17 +54,6 @@ class Reports:
     def __len__(self) -> int:
         """Samples waiting for `take`."""
         return len(self._rows)
-
-    def __contains__(self, name: str) -> bool:
-        """Whether this aircraft was heard lately."""
-        return name in self._aircraft
-
-    def track(self, name: str, t: float, make: Callable[[], T]) -> T:
-        """What the caller keeps of this aircraft, made when there is nothing; it is forgotten with the aircraft."""
-        heard = self._heard(name, t)
-        if heard.track is None:
-            heard.track = make()
-        return cast(T, heard.track)
 
     def note(self, name: str, t: float, values: Mapping[str, float]) -> None:
         """Something other than a position was heard."""

@@ -1,7 +1,8 @@
-"""Mode S frames to reports of aircraft, by rs1090 in batches. Used by modes.py, which cuts streams into frames.
+"""Mode S frames to samples of aircraft. Used by modes.py, which cuts streams into frames.
 
     squitters = Squitters(refused, via="roof")
     squitters.add([("8d4840d6…", 12.25), …])      frames of 14 or 28 hexadecimal digits, with their times
+    squitters.frames(frames, sizes, t)            the same in columns, see frames.py
     squitters.take()                              the samples since the last take
 
 Extended squitter (formats 17 and 18) carries positions, velocities and what the transponder says of itself. Answers to
@@ -9,11 +10,11 @@ radars (5, 20, 21) carry the squawk, the selected altitude (BDS 4,0) and resolut
 has its sender's address only mixed with its checksum, so one counts when an extended squitter of the same address was
 heard; other formats have nothing that a sample could carry and are not decoded.
 
-Of format 18 (not from a transponder) only messages in the form of ADS-B are read: CF 0, 1, 2, 5 and 6. Addresses that
-are not ICAO's (CF 1 and 5) get a leading `~`, as readsb writes them. rs1090 does not check the parity of this format:
-we do.
+Positions and velocities are nearly all squitters, and are read in columns (heard.py). All other frames rs1090 decodes,
+in batches, each once: a callsign or a status is sent again and again, and what was made of it is kept.
 
-NIC comes from the type code (DO-260B), taking the lower value where a supplement bit that is sent elsewhere decides.
+Of format 18 (not from a transponder) only messages in the form of ADS-B are read: CF 0, 1, 2, 5 and 6. Addresses that
+are not ICAO's (CF 1 and 5) get a leading `~`, as readsb writes them.
 """
 
 from __future__ import annotations
@@ -22,42 +23,31 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any, cast
 
-from watchkeeper.streams.adapters.receivers.cpr import Half, Track
-from watchkeeper.streams.adapters.receivers.reports import Reports, emergency_of, squawk_of
-from watchkeeper.streams.batch import Batch
-from watchkeeper.streams.messages import Drop
+import numpy as np
+
+from watchkeeper.streams.adapters.receivers.frames import (
+    ANSWER,
+    FRAME_BYTES,
+    NOT_ICAO,
+    SHORT_BYTES,
+    SQUITTER,
+    WRONG,
+    Bytes,
+    Ints,
+    sort_out,
+)
+from watchkeeper.streams.adapters.receivers.heard import WIDTH, Found, Frames, hear, larger, sky_of
+from watchkeeper.streams.adapters.receivers.reports import LIMIT, emergency_of, squawk_of
+from watchkeeper.streams.batch import F8, Batch, Columns
+from watchkeeper.streams.messages import COLUMN, ID_MAX, Drop, Kind
 
 CHECKSUM = "checksum"
 Message = dict[str, Any]
-_SHORT_HEX, _LONG_HEX = 14, 28
-_SQUITTER, _NOT_TRANSPONDER, _SQUAWK = 17, 18, 5
-# Formats that carry something for us, with the length that they have.
-_LENGTH = {_SQUITTER: _LONG_HEX, _NOT_TRANSPONDER: _LONG_HEX, 20: _LONG_HEX, 21: _LONG_HEX, _SQUAWK: _SHORT_HEX}
-_AS_ADSB, _NOT_ICAO = (0, 1, 2, 5, 6), (1, 5)
-# Type code to navigation integrity category.
-_NIC = {9: 11, 10: 10, 11: 8, 12: 7, 13: 6, 14: 5, 15: 4, 16: 2, 17: 1, 18: 0, 20: 11, 21: 10, 22: 0}
-_POLYNOMIAL = 0xFFF409
-
-
-def _parity_table() -> list[int]:
-    table = []
-    for byte in range(256):
-        rest = byte << 16
-        for _ in range(8):
-            rest = (rest << 1 ^ (_POLYNOMIAL if rest & 0x800000 else 0)) & 0xFFFFFF
-        table.append(rest)
-    return table
-
-
-_PARITY = _parity_table()
-
-
-def sound(frame: str) -> bool:
-    """Whether the last 24 bits of a frame are the parity of those before."""
-    rest = 0
-    for byte in bytes.fromhex(frame):
-        rest = (rest << 8 & 0xFFFFFF) ^ _PARITY[rest >> 16] ^ byte
-    return rest == 0
+# Frames that are looked at together, and how many answers of rs1090 are kept: several pieces' worth.
+PIECE, KEPT = 8192, 1 << 15
+# Rows of a frame that says nothing to us, and of one that rs1090 cannot read.
+NOTHING, UNREAD = -1, -2
+FIRST_CAPACITY = 256
 
 
 def decoded(frames: Sequence[str]) -> list[Message | None]:
@@ -76,74 +66,131 @@ def decoded(frames: Sequence[str]) -> list[Message | None]:
 class Squitters:
     """The aircraft of one receiver. `refused` counts frames that cannot be used, by reason."""
 
-    def __init__(self, refused: Counter[str], *, via: str = "") -> None:
-        self._refused = refused
-        self._reports = Reports(via=via)
-
-    def take(self) -> Batch | None:
-        """See Feed."""
-        return self._reports.take()
+    def __init__(self, refused: Counter[str], *, via: str = "", limit: int = LIMIT) -> None:
+        self._refused, self._via, self._limit = refused, via, limit
+        self._sky = sky_of(min(FIRST_CAPACITY, limit))
+        self._found: list[Found] = []
+        self._answers = _Answers()
+        self._callsigns: dict[int, str] = {}
 
     def add(self, heard: Sequence[tuple[str, float]]) -> None:
         """Frames with their times, in order."""
-        wanted = [(frame, t) for frame, t in heard if len(frame) == _LENGTH.get(int(frame[:2], 16) >> 3)]
-        if not wanted:
-            return
-        for (frame, t), message in zip(wanted, decoded([frame for frame, _ in wanted]), strict=True):
-            if message is None:
-                self._refused[Drop.SYNTAX if sound(frame) else CHECKSUM] += 1
-            elif message["df"] == "17":
-                self._squitter(message["icao24"], message, frame, t)
-            elif message["df"] == "18":
-                self._other(message, frame, t)
-            elif (name := message.get("icao24") or "") in self._reports:
-                self._reports.note(name, t, _answer(message))
+        long, short = 2 * FRAME_BYTES, 2 * SHORT_BYTES
+        wanted = [(frame.ljust(long, "0"), len(frame), t) for frame, t in heard if len(frame) in (long, short)]
+        if wanted:
+            data = np.frombuffer(bytes.fromhex("".join(frame for frame, _, _ in wanted)), np.uint8)
+            sizes = np.array([digits // 2 for _, digits, _ in wanted])
+            self.frames(data.reshape(-1, FRAME_BYTES), sizes, np.array([t for _, _, t in wanted]))
 
-    def _other(self, message: Message, frame: str, t: float) -> None:
-        form = int(frame[:2], 16) & 7
-        if not sound(frame):
-            self._refused[CHECKSUM] += 1
-        elif form in _AS_ADSB:
-            self._squitter(("~" if form in _NOT_ICAO else "") + message["icao24"], message, frame, t)
+    def frames(self, data: Bytes, sizes: Ints, t: F8) -> None:
+        """Frames with their sizes and times, in order."""
+        for at in range(0, len(data), PIECE):
+            piece = slice(at, at + PIECE)
+            self._piece(np.ascontiguousarray(data[piece]), sizes[piece], t[piece])
 
-    def _squitter(self, name: str, message: Message, frame: str, t: float) -> None:
-        kind = message.get("bds")
-        if kind in ("05", "06"):
-            self._position(name, message, t)
-        elif kind == "08":
-            self._reports.call(name, message.get("callsign") or "")
+    def _piece(self, data: Bytes, sizes: Ints, t: F8) -> None:
+        count = len(data)
+        key, route, extra = np.zeros(count, np.int64), np.zeros(count, np.int64), np.full(count, NOTHING)
+        sort_out(data, sizes, key, route)
+        if wrong := int((route == WRONG).sum()):
+            self._refused[CHECKSUM] += wrong
+        others = np.flatnonzero((route == SQUITTER) | (route == ANSWER))
+        if len(others):
+            extra[others] = self._answers.rows([data[i, : sizes[i]].tobytes() for i in others])
+            self._unread(key, route, extra, others)
+        used, room = int(self._sky.counts[0]), len(self._sky.aircraft)
+        if used + count > room and room < self._limit:
+            self._sky = larger(self._sky, min(self._limit, 2 * (used + count)))
+        found = Found(np.empty(count), np.empty(count, np.int64), np.empty((count, WIDTH)))
+        made = hear(Frames(data, t, key, route, extra, self._answers.values), self._sky, found)
+        if made:
+            # a copy: of the rows there are, not of all that there could have been
+            self._found.append(Found(found.t[:made].copy(), found.key[:made].copy(), found.data[:made].copy()))
+
+    def _unread(self, key: Ints, route: Ints, extra: Ints, others: Ints) -> None:
+        """What rs1090 could not read is counted and passed over; callsigns are noted."""
+        for i in others[extra[others] == UNREAD].tolist():
+            # an answer has no checksum of its own: it is of the aircraft that its parity names, or damaged
+            self._refused[Drop.SYNTAX if route[i] == SQUITTER else CHECKSUM] += 1
+            route[i] = WRONG
+        for i in others[extra[others] >= 0].tolist():
+            if sign := self._answers.callsigns.get(int(extra[i])):
+                if len(self._callsigns) >= self._limit:
+                    del self._callsigns[next(iter(self._callsigns))]
+                self._callsigns[int(key[i])] = sign
+
+    def take(self) -> Batch | None:
+        """See Feed."""
+        if not self._found:
+            return None
+        t, key, data = (np.concatenate(columns) for columns in zip(*self._found, strict=True))
+        self._found = []
+        keys, first, which = np.unique(key, return_index=True, return_inverse=True)
+        order = np.argsort(first)
+        vid = np.empty(len(keys), np.int32)
+        vid[order] = np.arange(len(keys), dtype=np.int32)
+        ids = [_name(one) for one in keys[order].tolist()]
+        # a callsign may come before the first position
+        told = {name: sign for one, name in zip(keys[order].tolist(), ids, strict=True)
+                if (sign := self._callsigns.pop(one, None))}  # fmt: skip
+        count = len(t)
+        via = np.full(count, 0 if self._via else -1, np.int32)
+        columns = Columns(np.arange(count), vid[which], via, t, np.ascontiguousarray(data.T))
+        return Batch(ids, {Kind.ADSB: columns}, [self._via] if self._via else [], told)
+
+
+class _Answers:
+    """What rs1090 made of frames lately: a row of our fields for each."""
+
+    def __init__(self) -> None:
+        self.values = np.full((KEPT, WIDTH), np.nan)
+        self.callsigns: dict[int, str] = {}
+        self._row: dict[bytes, int] = {}
+        self._used = 0
+
+    def rows(self, frames: list[bytes]) -> Ints:
+        """The row of each frame, NOTHING or UNREAD."""
+        if len(self._row) + len(frames) > KEPT:
+            self._row.clear()
+            self.callsigns.clear()
+            self._used = 0
+        new = [frame for frame in dict.fromkeys(frames) if frame not in self._row]
+        if new:
+            for frame, message in zip(new, decoded([frame.hex() for frame in new]), strict=True):
+                self._row[frame] = UNREAD if message is None else self._enter(frame, message)
+        return np.array([self._row[frame] for frame in frames], np.int64)
+
+    def _enter(self, frame: bytes, message: Message) -> int:
+        sign = ""
+        if message["df"] not in ("17", "18"):
+            said = _answer(message)
+        elif message.get("bds") == "08":
+            sign = (message.get("callsign") or "").strip()[:ID_MAX]
             # type codes 4 to 1 are the sets A to D, with eight categories each, of which the first says nothing
-            code = int(frame[8:10], 16)
-            kind_of = (4 - (code >> 3)) * 8 + (code & 7)
-            self._reports.note(name, t, {"category": float(kind_of)} if code & 7 else {})
+            code = frame[4]
+            said = {"category": float((4 - (code >> 3)) * 8 + (code & 7))} if code & 7 else {}
         else:
-            self._reports.note(name, t, _said(kind, message, frame))
-
-    def _position(self, name: str, message: Message, t: float) -> None:
-        surface, code = message["bds"] == "06", message.get("tc") or 0
-        values = {"on_ground": float(surface)}
-        if code in _NIC:
-            values["nic"] = float(_NIC[code])
-        if surface:
-            _put(values, gs_kt=message.get("groundspeed"), trk_deg=message.get("track"))
-        elif message.get("source") == "barometric":
-            _put(values, alt_ft=message.get("altitude"))
-        half = Half(t, message["lat_cpr"], message["lon_cpr"], odd=message["parity"] == "odd", surface=surface)
-        place = self._reports.track(name, t, Track).place(half)
-        if place is not None:
-            self._reports.place(name, t, *place, values)
-        else:
-            self._reports.note(name, t, values)
+            said = _said(message, frame)
+        if not said and not sign:
+            return NOTHING
+        row, self._used = self._used, self._used + 1
+        self.values[row] = np.nan
+        for field, value in said.items():
+            self.values[row, COLUMN[Kind.ADSB][field]] = value
+        if sign:
+            self.callsigns[row] = sign
+        return row
 
 
-def _said(kind: str | None, message: Message, frame: str) -> dict[str, float]:
-    """Our fields of a squitter without a position."""
+def _name(key: int) -> str:
+    return f"{'~' if key & NOT_ICAO else ''}{key & (NOT_ICAO - 1):06x}"
+
+
+def _said(message: Message, frame: bytes) -> dict[str, float]:
+    """Our fields of a squitter without position and velocity."""
+    kind = message.get("bds")
     values: dict[str, float] = {}
-    if kind == "09":
-        _put(values, vs_fpm=message.get("vertical_rate"))
-        if message.get("groundspeed") is not None:  # the others are air speed and heading
-            _put(values, gs_kt=message["groundspeed"], trk_deg=message.get("track"))
-    elif kind == "62":
+    if kind == "62":
         _put(values, sel_alt_ft=message.get("selected_altitude"), sel_hdg_deg=message.get("selected_heading"))
         _put(values, nacp=message.get("NACp"))
     elif kind == "65":
@@ -153,7 +200,7 @@ def _said(kind: str | None, message: Message, frame: str) -> dict[str, float]:
         _put(values, emergency=emergency_of(message.get("emergency_state")))
     elif kind == "61" and message.get("subtype") == "acas_ra":
         # BDS 3,0 behind the subtype: bit 9 an advisory was issued, 28 several threats, 27 it has ended
-        me = int(frame[8:22], 16)
+        me = int.from_bytes(frame[4:11], "big")
         issued, ended, several = (me >> 56 - bit & 1 for bit in (9, 27, 28))
         values["tcas_ra"] = float((issued or several) and not ended)
     return values
