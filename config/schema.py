@@ -18,6 +18,7 @@ from watchkeeper.config.detectors import Detectors
 from watchkeeper.config.flink import Flink
 from watchkeeper.config.history import History
 from watchkeeper.config.outputs import Alertmanager, Gdl90Out, HomeAssistant, Notify, Webhook
+from watchkeeper.config.recordings import Recordings
 from watchkeeper.config.section import Extensible, Flag, Section, about, tables, text, texts
 from watchkeeper.config.tokens import Token
 from watchkeeper.config.topology import Topology
@@ -381,6 +382,7 @@ class Config(Section, frozen=True):
     home_assistant: HomeAssistant = field(default_factory=HomeAssistant)
     gdl90: Gdl90Out = field(default_factory=Gdl90Out)
     history: History = field(default_factory=History)
+    recordings: Recordings = field(default_factory=Recordings)
     http: Http = field(default_factory=Http)
     log: Log = field(default_factory=Log)
     flink: Flink = field(default_factory=Flink)

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from fnmatch import translate
 from functools import lru_cache
 
 import numpy as np
@@ -27,6 +28,7 @@ BASE, FIRST = 96, 31
 # Words of a message that are no signals.
 RESERVED = frozenset({"t", "id", "via", "callsign", "kind", "v"})
 _NAME = re.compile(rf"[A-Za-z0-9_.:/\[\]-]{{1,{SIGNAL_NAME_MAX}}}")
+_INSTANCE = re.compile(r"\[(\d+)\]")
 _OTHER = re.compile(r"[^A-Za-z0-9_.:/\[\]-]+")
 # Values from here on are words: the first character is the highest digit.
 LABEL_MIN = float(BASE ** (PER_COLUMN - 1))
@@ -46,6 +48,16 @@ def as_name(text: str) -> str:
     'Motor_1_rpm_'
     """
     return _OTHER.sub("_", text)[:SIGNAL_NAME_MAX] or "_"
+
+
+def matcher(patterns: Sequence[str]) -> re.Pattern[str]:
+    """What names of signals are meant: names, or patterns as of files, in which `[0]` is also the instance 0.
+
+    >>> [bool(matcher(["motor[0].*"]).fullmatch(name)) for name in ("motor[0].output", "motor0.output", "motor[1].rpm")]
+    [True, True, False]
+    """
+    both = [form for pattern in patterns for form in (pattern, _INSTANCE.sub(r"[[]\1]", pattern))]
+    return re.compile("|".join(map(translate, both)) or r"(?!)")
 
 
 @lru_cache(REMEMBERED)

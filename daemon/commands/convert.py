@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
+from watchkeeper.config.loader import load
 from watchkeeper.streams.adapters.catalog import targets
 from watchkeeper.streams.batch import Batch
 from watchkeeper.streams.logs.base import Origin
@@ -43,6 +44,9 @@ exit codes: 0 good, 1 failed, 2 usage (an ending that is not known), 130 interru
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Arguments of this command."""
     parser.add_argument("source", metavar="IN", type=Path, help="the log to read")
+    parser.add_argument(
+        "-c", "--config", metavar="FILE", type=Path, help="TOML file whose [recordings] chooses signals (default: none)"
+    )
     parser.add_argument("out", metavar="OUT", type=Path, help="the file to write; an existing file is replaced")
     parser.add_argument(
         "--to", default="", metavar="FORMAT", help="one of the formats above, whatever the ending of OUT is"
@@ -68,7 +72,7 @@ def main(args: argparse.Namespace) -> int:
     origin = replace(args.origin, axes=args.axes) if args.origin else None
     options = {"to": args.to, "alarms": args.alarms, "points": args.points, "origin": origin}
     check(args.out, **options)
-    source = open_log(args.source)
+    source = open_log(args.source, load(args.config).recordings if args.config is not None else None)
     if args.out.exists() and args.out.samefile(args.source):
         return fail(f"{args.out}: cannot be read and written at once")
 

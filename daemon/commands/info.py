@@ -14,17 +14,20 @@ import numpy as np
 from rich.console import Console
 from rich.table import Column, Table
 
+from watchkeeper.config.loader import load
 from watchkeeper.daemon.outputs.terminal import clock
 from watchkeeper.streams.batch import Columns
 from watchkeeper.streams.logs.exits import exits
 from watchkeeper.streams.logs.progress import shown
 from watchkeeper.streams.logs.source import Source, open_log
-from watchkeeper.streams.messages import FIELDS, Kind
+from watchkeeper.streams.messages import FIELDS, SIGNAL, Kind
+from watchkeeper.streams.signals import names_in
 
 HELP = "Show what a log contains: streams, vehicles, samples, span, rates, and whether it is whole."
 EXAMPLES = """\
 examples:
   watchkeeper info flight.wklog
+  watchkeeper info flight.ulg -c signals.toml
   watchkeeper info flight.csv.gz --json | jq .streams.imu.rate_hz
 """
 
@@ -32,6 +35,9 @@ examples:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Arguments of this command."""
     parser.add_argument("log", metavar="LOG", type=Path, help="the log to read")
+    parser.add_argument(
+        "-c", "--config", metavar="FILE", type=Path, help="TOML file whose [recordings] chooses signals (default: none)"
+    )
     parser.add_argument("--json", action="store_true", help="one JSON object instead of a table")
 
 
@@ -44,14 +50,18 @@ class _Stream:
     t_last: float = -math.inf
     vehicles: set[str] = field(default_factory=set)
     columns: set[int] = field(default_factory=set)
+    names: set[tuple[float, ...]] = field(default_factory=set)
+    """Of signals, as the numbers that stand for them."""
 
-    def add(self, cols: Columns, ids: list[str]) -> None:
+    def add(self, kind: Kind, cols: Columns, ids: list[str]) -> None:
         self.samples += len(cols)
         self.t_first = min(self.t_first, float(cols.t.min()))
         self.t_last = max(self.t_last, float(cols.t.max()))
         self.vehicles.update(ids[v] for v in set(cols.vid.tolist()))
         absent = (c for c in range(len(cols.data)) if c not in self.columns)
         self.columns.update([c for c in absent if not np.isnan(cols.data[c]).all()])
+        if kind is Kind.SIGNAL:
+            self.names.update(map(tuple, np.unique(cols.data[SIGNAL.name_0 :], axis=1).T.tolist()))
 
     def figures(self, kind: Kind) -> dict[str, Any]:
         span_s = self.t_last - self.t_first
@@ -64,6 +74,7 @@ class _Stream:
             "seconds": span_s,
             "rate_hz": round(rate_hz, 3) if rate_hz is not None else None,
             "fields": [FIELDS[kind][c].name for c in sorted(self.columns)] if kind is not Kind.SIGNAL else ["value"],
+            **({"names": sorted(names_in(np.array(sorted(self.names)).T))} if kind is Kind.SIGNAL else {}),
         }
 
 
@@ -72,7 +83,7 @@ def survey(source: Source) -> dict[str, Any]:
     streams: dict[Kind, _Stream] = {}
     for batch in shown(source.batches(), [source], "reading"):
         for kind, cols in batch.kinds.items():
-            streams.setdefault(kind, _Stream()).add(cols, batch.ids)
+            streams.setdefault(kind, _Stream()).add(kind, cols, batch.ids)
     info = source.info()
     return {
         "path": str(info.path),
@@ -90,7 +101,8 @@ def survey(source: Source) -> dict[str, Any]:
 @exits
 def main(args: argparse.Namespace) -> int:
     """Show it; the exit code."""
-    found = survey(open_log(args.log))
+    recordings = load(args.config).recordings if args.config is not None else None
+    found = survey(open_log(args.log, recordings))
     if args.json:
         sys.stdout.write(msgspec.json.format(msgspec.json.encode(found), indent=2).decode() + "\n")
         return 0
@@ -115,6 +127,8 @@ def main(args: argparse.Namespace) -> int:
     console.print(table)
     for word, stream in found["streams"].items():
         console.print(f"{word} fields: {' '.join(stream['fields'])}", markup=False)
+        if "names" in stream:
+            console.print(f"signals: {' '.join(stream['names'])}", markup=False)
     # whether units and axes are right only a replay finds out
     console.print(f"problems of the file: {'; '.join(found['problems']) or 'none'} (nothing was judged)", markup=False)
     return 0

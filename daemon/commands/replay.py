@@ -89,7 +89,7 @@ def main(args: argparse.Namespace) -> int:
     if args.speed is None:
         args.speed = math.inf if args.http is None else 1.0
     config = load(args.config, overrides={"profile": args.profile} if args.profile else None)
-    sources = [open_log(path) for path in args.logs]
+    sources = [open_log(path, config.recordings) for path in args.logs]
     return _publish(args, config, sources) if args.to_mqtt else _judge(args, config, sources)
 
 

@@ -38,7 +38,7 @@ def make_reports(args: argparse.Namespace, config: Config) -> int:
 
 def _one(log: Path, path: Path, config: Config, command: Sequence[str], what: str) -> Entry:
     try:
-        found = report([open_log(log)], config, command, what=what)
+        found = report([open_log(log, config.recordings)], config, command, what=what)
         write(found, path)
     except (LogError, OSError) as error:
         problem = error.problem if isinstance(error, LogError) else error.strerror or str(error)

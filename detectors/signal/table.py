@@ -7,8 +7,6 @@ not judged. Known limits are looked up by name when a row is given out.
 
 from __future__ import annotations
 
-import re
-from fnmatch import translate
 from typing import Any
 
 import numpy as np
@@ -23,7 +21,7 @@ from watchkeeper.detectors.signal import state
 from watchkeeper.detectors.signal.presets import PRESETS
 from watchkeeper.streams.batch import F8, I4
 from watchkeeper.streams.messages import SIGNAL
-from watchkeeper.streams.signals import as_name, names_in
+from watchkeeper.streams.signals import as_name, matcher, names_in
 
 # Every vehicle may have so many signals while there is room at all.
 FEW = 8
@@ -53,8 +51,8 @@ class Table:
         """Take new limits, for signals that are new."""
         self._most = cfg.max_per_vehicle
         known = [*cfg.limits, *(limit for word in cfg.presets for limit in PRESETS[word])]
-        self._limits = [(_pattern(limit.names), limit) for limit in known]
-        self._unjudged = _pattern(cfg.limits_only)
+        self._limits = [(matcher(limit.names), limit) for limit in known]
+        self._unjudged = matcher(cfg.limits_only)
 
     def __len__(self) -> int:
         return self.high - len(self.free)
@@ -156,7 +154,3 @@ def _sound(saved: dict[str, Any]) -> None:
     used = saved["signals"]["slot"] >= 0
     if (saved["signals"]["after"][used] < 0).any() or (saved["vehicles"]["at"][some] < 0).any():
         raise ValueError("signals without a ring")
-
-
-def _pattern(names: tuple[str, ...]) -> re.Pattern[str]:
-    return re.compile("|".join(map(translate, names)) or r"(?!)")

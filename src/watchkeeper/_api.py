@@ -49,8 +49,8 @@ def watch(data: Any, *, config: Config | None = None) -> Alarms[Any]:
     >>> wk.watch(two).samples
     {'adsb': 4}
     """
-    sources = sources_of(data)
     settings = _config(config)
+    sources = sources_of(data, settings.recordings)
     pipeline = Pipeline(settings)
     judged: set[str] = set()
 
@@ -103,8 +103,9 @@ def scores(data: Any, *, config: Config | None = None, backend: Backend | None =
     >>> sorted(set(found["kind"]))[:2]
     ['conflict', 'kinematics']
     """
-    sources = sources_of(data)
-    ledger = _Ledger(Pipeline(_config(config)))
+    settings = _config(config)
+    sources = sources_of(data, settings.recordings)
+    ledger = _Ledger(Pipeline(settings))
     for _ in events_of(ledger.pipeline, shown(read_logs(sources), sources, "scoring")):
         pass
     return ledger.frame(_clock(sources), backend or backend_of(data))

@@ -10,6 +10,7 @@ from typing import Protocol, TypeAlias, TypeVar, cast, runtime_checkable
 
 from narwhals.typing import IntoDataFrame
 
+from watchkeeper.config.recordings import Recordings
 from watchkeeper.streams.batch import Batch
 from watchkeeper.streams.frames.read import FrameLog, is_frame
 from watchkeeper.streams.logs.chunks import select_time
@@ -52,12 +53,12 @@ class _MadeLog:
                 yield selected
 
 
-def sources_of(data: object) -> list[Source]:
+def sources_of(data: object, recordings: Recordings | None = None) -> list[Source]:
     """Open everything. Raises LogError for a file, FrameError for a frame, TypeError for what is neither."""
     if isinstance(data, (list, tuple)) and data:
-        return [source for part in data for source in sources_of(part)]
+        return [source for part in data for source in sources_of(part, recordings)]
     if isinstance(data, (str, PathLike)):
-        return [open_log(Path(data))]
+        return [open_log(Path(data), recordings)]
     # before what has batches: so may a frame, as a column
     if is_frame(data):
         return [FrameLog(data)]

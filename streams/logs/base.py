@@ -87,6 +87,8 @@ class Format:
     magic: bytes = b""
     holds: tuple[bytes, ...] = ()
     """Bytes near its beginning that tell it from other files with the same ending."""
+    chooses: bool = False
+    """Whether the reader also takes the section `[recordings]` (None: its defaults), which chooses signals."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+from watchkeeper.config.recordings import Recordings
 from watchkeeper.streams.adapters.base import resolve
 from watchkeeper.streams.adapters.catalog import discover, formats
 from watchkeeper.streams.batch import Batch
@@ -22,17 +23,18 @@ STDIN = Path("-")
 _READS_STDIN = "watchkeeper.streams.adapters.messages.adapter:StdinLog"
 
 
-def open_log(path: Path | str) -> Source:
+def open_log(path: Path | str, recordings: Recordings | None = None) -> Source:
     """The reader for a file, told by its first bytes and otherwise by its name. Raises LogError.
 
-    `-` is standard input.
+    `-` is standard input. `recordings` is that section of a configuration.
     """
     path = Path(path)
     if path == STDIN:
         return Fenced(path, resolve(_READS_STDIN)())
-    opener: Callable[[Path], Source] = resolve(format_of(path).reader)
+    known = format_of(path)
+    opener: Callable[..., Source] = resolve(known.reader)
     with unforeseen(path):
-        return Fenced(path, opener(path))
+        return Fenced(path, opener(path, recordings) if known.chooses else opener(path))
 
 
 def format_of(path: Path) -> Format:

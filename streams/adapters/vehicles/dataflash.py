@@ -29,8 +29,10 @@ from typing import Any
 
 import numpy as np
 
+from watchkeeper.config.recordings import Recordings
 from watchkeeper.streams.adapters.base import AdapterDeclaration
 from watchkeeper.streams.adapters.table import Table, TableLog
+from watchkeeper.streams.adapters.vehicles.chosen import Chosen
 from watchkeeper.streams.adapters.vehicles.dataflash_signals import KINDS as SIGNALS
 from watchkeeper.streams.adapters.vehicles.dataflash_signals import Signals
 from watchkeeper.streams.adapters.vehicles.dataflash_told import KINDS, Story
@@ -48,24 +50,27 @@ _IMU = {f"imu_a{axis}": f"Acc{axis.upper()}" for axis in "xyz"} | {
 _GPS = {"lat": "Lat", "lon": "Lng", "alt_m": "Alt", "gps_vz": "VZ", "fix": "Status", "sats": "NSats", "hdop": "HDop"}
 _UBX1 = {"noise": "noisePerMS", "jamming": "jamInd", "agc": "agcCnt"}
 _FIX_2D = 2
+_READ = {"IMU", "GPS", "GPA", "PARM", *KINDS, *SIGNALS}
 Row = dict[str, float]
 
 
-def open_dataflash(path: Path) -> TableLog:
+def open_dataflash(path: Path, recordings: Recordings | None = None) -> TableLog:
     """A flight log. Raises LogError."""
     try:
         from pymavlink.DFReader import DFReader_binary  # noqa: PLC0415
     except ModuleNotFoundError as error:
         raise LogError(path, 'an ArduPilot log needs pymavlink: pip install "watchkeeper[mavlink]"') from error
+    chosen = Chosen(recordings)
     with (
         library(path, "not a DataFlash log"),
         _overheard() as said,
         contextlib.closing(_limited(DFReader_binary)(str(path), zero_time_base=True)) as reader,
     ):
-        found = _Found(reader)
+        found = _Found(reader, chosen)
     if not found.imu and not found.gps:
         raise LogError(path, "no IMU and no GPS messages: neither was logged (LOG_BITMASK)")
     problems = ["the log is damaged: what could be read was read"] if said else []
+    problems += chosen.problems()
     if found.bad:
         problems.append(f"{found.bad:,} messages not used (their columns are no numbers)")
     offset_s = found.utc_offset_s()
@@ -120,18 +125,23 @@ def _overheard() -> Iterator[list[str]]:
 class _Found:
     """What is in a log, in the order of the file."""
 
-    def __init__(self, reader: Any) -> None:
+    def __init__(self, reader: Any, chosen: Chosen) -> None:
         self.imu: list[Row] = []
         self.gps: list[Row] = []
         self.bad = 0
         self.name = ""
         self.story = Story()
-        self.signals = Signals()
+        self.signals = Signals(chosen)
         self._words: Row = {}
         self._utc: list[float] = []
-        while (message := reader.recv_match(type=["IMU", "GPS", "GPA", "PARM", *KINDS, *SIGNALS])) is not None:
+        more = {form.name for form in reader.formats.values() if chosen.might(form.name)}
+        while (message := reader.recv_match(type=list(_READ | more))) is not None:
             kind = message.get_type()
             try:
+                if kind in more:
+                    self.signals.take_chosen(kind, message)
+                if kind not in _READ:
+                    continue
                 if kind == "PARM":
                     if message.Name in ("SYSID_THISMAV", "MAV_SYSID"):
                         self.name = f"mav{int(message.Value)}"
@@ -200,5 +210,5 @@ DATAFLASH = AdapterDeclaration(
     help="flight logs of ArduPilot",
     docs="adapters/ardupilot.md",
     extra="watchkeeper[mavlink]",
-    formats=(Format("dataflash", f"{__name__}:open_dataflash", (), b"\xa3\x95\x80"),),
+    formats=(Format("dataflash", f"{__name__}:open_dataflash", (), b"\xa3\x95\x80", chooses=True),),
 )

@@ -8,7 +8,8 @@
     PM          cpu.load
     GPS         gps.fix, gps.sats
 
-Columns that a version of ArduPilot does not have are left out.
+Columns that a version of ArduPilot does not have are left out. Other numbers are chosen by pattern in `[recordings]`,
+and called message.field (chosen.py).
 """
 
 from __future__ import annotations
@@ -19,10 +20,12 @@ from typing import Any
 import numpy as np
 
 from watchkeeper.streams.adapters.table import Table
+from watchkeeper.streams.adapters.vehicles.chosen import Chosen, numbers_of
 from watchkeeper.streams.adapters.vehicles.dataflash_told import EV_ARMED, EV_DISARMED
 from watchkeeper.streams.messages import FIELDS, SIGNAL, VALUE_MAX, Kind
 from watchkeeper.streams.signals import label, name_columns
 
+_INSTANCES = ("I", "Instance", "Inst")
 KINDS = ("BAT", "ESC", "VIBE", "RAD", "PM")
 # Message: how its instance is called, our name with {} for it, and the columns with the unit of each.
 _PLAIN: dict[str, tuple[tuple[str, ...], dict[str, tuple[str, float]]]] = {
@@ -47,7 +50,8 @@ _PLAIN: dict[str, tuple[tuple[str, ...], dict[str, tuple[str, float]]]] = {
 class Signals:
     """Takes messages in the order of the file. Times are seconds since boot until `table` moves them."""
 
-    def __init__(self) -> None:
+    def __init__(self, chosen: Chosen) -> None:
+        self._chosen = chosen
         self._t: list[float] = []
         self._names: list[str] = []
         self._values: list[float] = []
@@ -57,9 +61,9 @@ class Signals:
         t = float(message.TimeUS) / 1e6
         if kind == "MODE":
             known = mode if isinstance(mode, str) and mode not in ("", "UNKNOWN") else f"mode_{int(message.Mode)}"
-            self._add(t, "mode", label(known))
+            self._usual(t, "mode", label(known))
         elif kind == "EV" and int(message.Id) in (EV_ARMED, EV_DISARMED):
-            self._add(t, "armed", float(int(message.Id) == EV_ARMED))
+            self._usual(t, "armed", float(int(message.Id) == EV_ARMED))
         elif kind in _PLAIN:
             instances, columns = _PLAIN[kind]
             instance = next((int(getattr(message, name)) for name in instances if hasattr(message, name)), 0)
@@ -67,7 +71,22 @@ class Signals:
                 return
             for name, (column, unit) in columns.items():
                 if hasattr(message, column):
-                    self._add(t, name.format(instance), unit * float(getattr(message, column)))
+                    self._usual(t, name.format(instance), unit * float(getattr(message, column)))
+
+    def take_chosen(self, kind: str, message: Any) -> None:
+        """Its other numbers, as far as they are chosen by pattern."""
+        columns = message.get_fieldnames()
+        # logs before 2019 do not say which column it is
+        which = message.fmt.instance_field or next((name for name in _INSTANCES if name in columns), None)
+        instance = int(getattr(message, which)) if which else 0
+        for column, name in numbers_of(kind, columns, instance):
+            value = getattr(message, column)
+            if isinstance(value, (int, float)) and self._chosen.more(name):
+                self._add(float(message.TimeUS) / 1e6, name, float(value))
+
+    def _usual(self, t: float, name: str, value: float) -> None:
+        if self._chosen.usual(name):
+            self._add(t, name, value)
 
     def _add(self, t: float, name: str, value: float) -> None:
         if math.isfinite(value) and abs(value) <= VALUE_MAX:

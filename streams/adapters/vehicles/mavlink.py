@@ -20,10 +20,8 @@ Times: where a message has Unix time it is used. Otherwise it has the time since
 from __future__ import annotations
 
 import math
-import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from fnmatch import translate
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +36,7 @@ from watchkeeper.streams.batch import Batch
 from watchkeeper.streams.geo import FT_M, GRAVITY_MS2, KT_MS
 from watchkeeper.streams.logs.base import Format
 from watchkeeper.streams.messages import Drop, Kind
+from watchkeeper.streams.signals import matcher
 
 MILLI_G_MS2 = 1e-3 * GRAVITY_MS2
 # Of several IMU messages of one system the best counts, and once it was seen the others do not.
@@ -72,7 +71,7 @@ class Mavlink:
         self._callsigns: dict[str, str] = {}
         self._remote_id = RemoteId()
         self._autopilots: set[int] = set()
-        self._signals = re.compile("|".join(map(translate, signals))) if signals else None
+        self._signals = matcher(signals) if signals else None
 
     def push(self, data: bytes, now: float) -> None:
         """See Feed."""

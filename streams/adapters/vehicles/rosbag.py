@@ -7,6 +7,7 @@
     sensor_msgs/Imu                           IMU: angular_velocity, linear_acceleration; the orientation is an
                                               estimate and not read
     battery, temperatures, plain numbers …    signals, see rosbag_signals.py
+    what `[recordings]` names                 numbers of any other messages, as signals, see chosen.py
 
 Frames: ROS counts body axes forward, left, up and the world east, north, up (REP 103). They are turned into forward,
 right, down and north, east, down, which are our defaults.
@@ -28,8 +29,10 @@ from typing import Any
 
 import numpy as np
 
+from watchkeeper.config.recordings import Recordings
 from watchkeeper.streams.adapters.base import AdapterDeclaration
 from watchkeeper.streams.adapters.table import Table, TableLog
+from watchkeeper.streams.adapters.vehicles.chosen import Chosen
 from watchkeeper.streams.adapters.vehicles.rosbag_limits import bounded
 from watchkeeper.streams.adapters.vehicles.rosbag_signals import TAKE, Signals
 from watchkeeper.streams.batch import F8
@@ -39,6 +42,9 @@ from watchkeeper.streams.messages import ID_MAX, Kind
 
 FIX, IMU = "sensor_msgs/msg/NavSatFix", "sensor_msgs/msg/Imu"
 TWISTS = ("geometry_msgs/msg/TwistStamped", "geometry_msgs/msg/TwistWithCovarianceStamped")
+READ = frozenset({FIX, IMU, *TWISTS, *TAKE})
+# What a topic is read as, of which only numbers that the configuration names are of interest.
+CHOSEN = "chosen"
 SAME_S = 0.02
 # NavSatStatus: -1 no fix, 0 a fix, 1 and 2 with augmentation
 _FIX_TYPE = {-1: 0.0, 0: 3.0, 1: 4.0, 2: 4.0}
@@ -49,23 +55,25 @@ _VELOCITY = ("gps_vx", "gps_vy", "gps_vz")
 Row = tuple[float, ...]
 
 
-def open_rosbag(path: Path) -> TableLog:
+def open_rosbag(path: Path, recordings: Recordings | None = None) -> TableLog:
     """A bag. Raises LogError."""
     try:
         from rosbags.highlevel import AnyReader  # noqa: PLC0415
         from rosbags.typesys import Stores, get_typestore  # noqa: PLC0415
     except ModuleNotFoundError as error:
         raise LogError(path, 'a ROS bag needs rosbags: pip install "watchkeeper[ros]"') from error
+    chosen = Chosen(recordings)
     with (
         library(path, "not a ROS bag"),
         bounded(),
         # older ROS 2 bags do not say what their messages look like
         AnyReader([path], default_typestore=get_typestore(Stores.ROS2_HUMBLE)) as reader,
     ):
-        plan, problems = _plan(reader.connections, path)
+        plan, problems = _plan(reader.connections, path, chosen)
         if not plan:
             raise LogError(path, "no topic of type NavSatFix or Imu, and none with numbers")
-        rows, signals, bad = _read(reader, plan)
+        rows, signals, bad = _read(reader, plan, chosen)
+    problems += chosen.problems()
     if bad:
         problems.append(f"{bad:,} messages not used (malformed)")
     names = list(dict.fromkeys([*(name for name, _ in rows), *signals.vehicles]))
@@ -82,7 +90,7 @@ def open_rosbag(path: Path) -> TableLog:
     return TableLog(path, "ros", names, tables, problems=problems, bad_rows=bad)
 
 
-def _plan(connections: Iterable[Any], path: Path) -> tuple[dict[str, tuple[str, str]], list[str]]:
+def _plan(connections: Iterable[Any], path: Path, chosen: Chosen) -> tuple[dict[str, tuple[str, str]], list[str]]:
     """Which topics are read, as what of which vehicle; and what is said about the others."""
     counts: Counter[tuple[str, str]] = Counter()
     for c in connections:
@@ -109,13 +117,14 @@ def _plan(connections: Iterable[Any], path: Path) -> tuple[dict[str, tuple[str, 
             if what in TWISTS and kind == FIX and _velocity_of(topic, fix):
                 plan[topic] = (name, TWISTS[0])
     for topic, what in counts:
-        if what in TAKE:
-            level = topic.split("/")[1] if topic.count("/") > 1 else ""
-            name = level if level in vehicles else "" if vehicles else path.stem
-            if name:
-                plan[topic] = (name[:ID_MAX], what)
-            else:
-                left.append(topic)
+        level = topic.split("/")[1] if topic.count("/") > 1 else ""
+        name = level if level in vehicles else "" if vehicles else path.stem
+        asked = topic not in plan and chosen.might(_short(topic, name))
+        if (what in TAKE or asked) and name:
+            plan[topic] = (name[:ID_MAX], what if what in TAKE else CHOSEN)
+        elif what in TAKE:
+            left.append(topic)
+    left = [topic for topic in left if topic not in plan]
     return plan, [f"also there, and not read: {', '.join(sorted(left))}"] if left else []
 
 
@@ -126,10 +135,12 @@ def _velocity_of(topic: str, fix: str) -> bool:
     return beside and name.endswith(("vel", "velocity")) and "cmd" not in name
 
 
-def _read(reader: Any, plan: dict[str, tuple[str, str]]) -> tuple[dict[tuple[str, str], list[Row]], Signals, int]:
+def _read(
+    reader: Any, plan: dict[str, tuple[str, str]], chosen: Chosen
+) -> tuple[dict[tuple[str, str], list[Row]], Signals, int]:
     rows: dict[tuple[str, str], list[Row]] = {}
-    signals, bad = Signals(), 0
-    wanted = [c for c in reader.connections if c.topic in plan and c.msgtype in (FIX, IMU, *TWISTS, *TAKE)]
+    signals, bad = Signals(chosen), 0
+    wanted = [c for c in reader.connections if c.topic in plan and (plan[c.topic][1] == CHOSEN or c.msgtype in READ)]
     take: dict[str, Callable[[Any], Row]] = {FIX: _fix, IMU: _imu, TWISTS[0]: _twist}
     for connection, recorded_ns, raw in reader.messages(connections=wanted):
         name, what = plan[connection.topic]
@@ -138,7 +149,7 @@ def _read(reader: Any, plan: dict[str, tuple[str, str]]) -> tuple[dict[tuple[str
             header = getattr(message, "header", None)
             stamp = None if header is None else header.stamp
             t = recorded_ns * 1e-9 if stamp is None or not (stamp.sec or stamp.nanosec) else _seconds(stamp)
-            if what in TAKE:
+            if what not in take:
                 signals.take(name, _short(connection.topic, name), what, t, message)
             else:
                 rows.setdefault((name, what), []).append((t, *take[what](message)))
@@ -206,8 +217,8 @@ ROS = AdapterDeclaration(
     docs="adapters/ros.md",
     extra="watchkeeper[ros]",
     formats=(
-        Format("ros", f"{__name__}:open_rosbag", (".bag",), b"#ROSBAG V2.0"),
-        Format("ros", f"{__name__}:open_rosbag", (".mcap",), b"\x89MCAP0\r\n"),
-        Format("ros", f"{__name__}:open_rosbag", (".db3",)),
+        Format("ros", f"{__name__}:open_rosbag", (".bag",), b"#ROSBAG V2.0", chooses=True),
+        Format("ros", f"{__name__}:open_rosbag", (".mcap",), b"\x89MCAP0\r\n", chooses=True),
+        Format("ros", f"{__name__}:open_rosbag", (".db3",), chooses=True),
     ),
 )

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from watchkeeper.streams.adapters.table import Table
+from watchkeeper.streams.adapters.vehicles.chosen import Chosen, numbers_in
 from watchkeeper.streams.messages import FIELDS, SIGNAL, VALUE_MAX, Kind
 from watchkeeper.streams.signals import RESERVED, as_name, label, name_columns
 
@@ -84,7 +85,8 @@ TAKE: dict[str, Callable[[str, Any], Found]] = {
 class Signals:
     """Takes messages of the topics in `plan`: topic to vehicle, and what of its name is left without that."""
 
-    def __init__(self) -> None:
+    def __init__(self, chosen: Chosen) -> None:
+        self._chosen = chosen
         self._t: list[float] = []
         self._vehicles: list[str] = []
         self._names: list[str] = []
@@ -92,8 +94,11 @@ class Signals:
 
     def take(self, vehicle: str, topic: str, kind: str, t: float, message: Any) -> None:
         """One message. May raise what a damaged message raises."""
-        for text, value in list(TAKE[kind](topic, message)):
-            name = as_name(text)
+        usual = [(as_name(text), value) for text, value in TAKE[kind](topic, message)] if kind in TAKE else []
+        found = [(name, value) for name, value in usual if self._chosen.usual(name)]
+        if kind not in TAKE:
+            found = [(name, value) for name, value in numbers_in(message, topic) if self._chosen.more(name)]
+        for name, value in found:
             if math.isfinite(value) and abs(value) <= VALUE_MAX and name not in RESERVED:
                 self._t.append(t)
                 self._vehicles.append(vehicle)

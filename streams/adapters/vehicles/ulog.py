@@ -25,8 +25,10 @@ from typing import Any
 
 import numpy as np
 
+from watchkeeper.config.recordings import Recordings
 from watchkeeper.streams.adapters.base import AdapterDeclaration
 from watchkeeper.streams.adapters.table import Table, TableLog
+from watchkeeper.streams.adapters.vehicles.chosen import Chosen
 from watchkeeper.streams.adapters.vehicles.ulog_signals import TOPICS, signal_table
 from watchkeeper.streams.adapters.vehicles.ulog_told import STATUS, told
 from watchkeeper.streams.batch import F8
@@ -58,15 +60,20 @@ _RECEIVER = {
 _VELOCITY = {"gps_vx": "vel_n_m_s", "gps_vy": "vel_e_m_s", "gps_vz": "vel_d_m_s"}
 
 
-def open_ulog(path: Path) -> TableLog:
+def open_ulog(path: Path, recordings: Recordings | None = None) -> TableLog:
     """A flight log. Raises LogError."""
     try:
         from pyulog import ULog  # noqa: PLC0415
     except ModuleNotFoundError as error:
         raise LogError(path, 'a PX4 log needs pyulog: pip install "watchkeeper[px4]"') from error
+    chosen = Chosen(recordings)
     # it prints what it does not understand
     with library(path, "not a PX4 log"), contextlib.redirect_stdout(io.StringIO()):
-        log = _limited(ULog)(os.fspath(path), [IMU, *GPS, STATUS, *TOPICS])
+        wanted = [IMU, *GPS, STATUS, *TOPICS]
+        if chosen.patterns:
+            head = _limited(ULog)(os.fspath(path), parse_header_only=True)
+            wanted += [name for name in head.message_formats if name not in wanted and chosen.might(name)]
+        log = _limited(ULog)(os.fspath(path), wanted)
         topics = _topics(log)
         gps = max((topics[name] for name in GPS if name in topics), key=lambda t: len(t["timestamp"]), default=None)
         if IMU not in topics and gps is None:
@@ -77,11 +84,12 @@ def open_ulog(path: Path) -> TableLog:
             tables[Kind.GPS] = _table(gps, offset_s, _gps(gps))
         if IMU in topics:
             tables[Kind.IMU] = _table(topics[IMU], offset_s, _imu(topics[IMU]))
-        if (signals := signal_table(log, gps, offset_s)) is not None:
+        if (signals := signal_table(log, gps, offset_s, chosen)) is not None:
             tables[Kind.SIGNAL] = signals
         name = _name(log, path)
         tells = told(log, topics.get(STATUS, {}), gps or {}, name, offset_s)
     problems = ["the log is damaged: what could be read was read"] if log.file_corruption else []
+    problems += chosen.problems()
     return TableLog(path, "ulog", [name], tables, problems=problems, told=tells)
 
 
@@ -172,5 +180,5 @@ ULOG = AdapterDeclaration(
     help="flight logs of PX4",
     docs="adapters/px4.md",
     extra="watchkeeper[px4]",
-    formats=(Format("ulog", f"{__name__}:open_ulog", (".ulg",), b"ULog\x01\x12\x35"),),
+    formats=(Format("ulog", f"{__name__}:open_ulog", (".ulg",), b"ULog\x01\x12\x35", chooses=True),),
 )

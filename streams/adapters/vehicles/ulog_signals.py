@@ -9,7 +9,8 @@
     the GPS topic        gps.fix, gps.sats, gps.eph_m, gps.jamming, gps.noise
     radio_status         radio.rssi, radio.remote_rssi, radio.noise, radio.remote_noise
 
-Only what a log has is read; values that are not finite are absent. An actuator that is never used is left out.
+Only what a log has is read. Other numbers are chosen by pattern in `[recordings]`, and called topic.field (chosen.py).
+Values that are not finite are absent. An actuator that is never used is left out.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from watchkeeper.streams.adapters.table import Table
+from watchkeeper.streams.adapters.vehicles.chosen import Chosen, numbers_of
 from watchkeeper.streams.adapters.vehicles.ulog_told import ARMED, MODES, STATUS
 from watchkeeper.streams.batch import F8
 from watchkeeper.streams.messages import FIELDS, NAME_COLUMNS, SIGNAL, VALUE_MAX, Kind
@@ -55,11 +57,13 @@ _ESC = (
 )
 
 
-def signal_table(log: Any, gps: Mapping[str, F8] | None, offset_s: float) -> Table | None:
+def signal_table(log: Any, gps: Mapping[str, F8] | None, offset_s: float, chosen: Chosen) -> Table | None:
     """All signals of a log as one table, one row for each value; None when it has none."""
     found = [series for data in log.data_list for series in _series(data.name, data.multi_id, data.data)]
     if gps is not None and found:
         found += list(_columns(gps, _GPS, 0))
+    found = [series for series in found if chosen.usual(series[0])]
+    found += [series for data in log.data_list for series in _more(data.name, data.multi_id, data.data, chosen)]
     times, values, names = [], [], []
     for name, stamp_us, x in found:
         there = np.isfinite(x) & (np.abs(x) <= VALUE_MAX)
@@ -99,6 +103,12 @@ def _series(topic: str, instance: int, data: Mapping[str, F8]) -> Series:
                 x = data.get(f"esc[{k}].{column}")
                 if x is not None and np.any(x != 0):
                     yield f"esc[{k}].{name}", t, np.abs(x.astype(np.float64))
+
+
+def _more(topic: str, instance: int, data: Mapping[str, F8], chosen: Chosen) -> Series:
+    for column, name in numbers_of(topic, list(data), instance):
+        if chosen.more(name):
+            yield name, data["timestamp"], data[column].astype(np.float64)
 
 
 def _cells(data: Mapping[str, F8], instance: int) -> Series:
