@@ -39,6 +39,8 @@ HEARTBEAT_BYTES, REPORT_BYTES = 7, 28
 DEG = 180.0 / (1 << 23)
 NO_ALTITUDE = NO_SPEED = 0xFFF
 NO_CLIMB = 0x800
+# In 64 ft/min, either way; codes beyond it say that there is none, or are not used.
+CLIMB_MOST = 0x1FE
 AIRBORNE, TRUE_TRACK = 8, 1
 # The categories of GDL 90 end here; our own for ships is beyond.
 CATEGORIES = 40
@@ -131,8 +133,9 @@ def _motion(data: bytes) -> dict[str, float]:
         values["alt_ft"] = altitude * 25.0 - 1000.0
     if (speed := data[14] << 4 | data[15] >> 4) != NO_SPEED:
         values["gs_kt"] = float(speed)
-    if (climb := (data[15] & 15) << 8 | data[16]) != NO_CLIMB:
-        values["vs_fpm"] = 64.0 * (climb - 4096 if climb & 0x800 else climb)
+    climb = (data[15] & 15) << 8 | data[16]
+    if abs(climb := climb - 4096 if climb & 0x800 else climb) <= CLIMB_MOST:
+        values["vs_fpm"] = 64.0 * climb
     if misc & 3 == TRUE_TRACK:  # the others are headings, or nothing
         values["trk_deg"] = data[17] * 360.0 / 256.0
     return values

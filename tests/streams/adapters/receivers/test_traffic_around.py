@@ -191,3 +191,18 @@ def test_gdl90_escapes_and_what_is_not_known() -> None:
     }
     assert there == {"lat", "lon", "on_ground", "nic", "nacp", "emergency", "category"}
     assert feed.refused == {"missing_field": 1, "checksum": 1}
+
+
+@pytest.mark.parametrize(
+    ("code", "fpm"),
+    [(0x000, 0.0), (0x001, 64.0), (0xFFF, -64.0), (0x1FE, 32_640.0), (0xE02, -32_640.0),
+     (0x1FF, math.nan), (0x7FF, math.nan), (0x800, math.nan), (0x801, math.nan), (0xE01, math.nan)],
+)  # fmt: skip
+def test_gdl90_climbs_of_codes_that_are_not_used_are_none(code: int, fpm: float) -> None:
+    feed = Gdl90()
+    report = bytearray(REPORT)
+    report[15:17] = (report[15] & 0xF0 | code >> 8, code & 0xFF)
+    feed.push(framed(bytes(report)), NOON)
+    batch = feed.take()
+    assert batch is not None
+    assert batch.kinds[Kind.ADSB].data[COLUMN[Kind.ADSB]["vs_fpm"], 0] == pytest.approx(fpm, nan_ok=True)
