@@ -46,6 +46,26 @@ class SignalLimit(Section, frozen=True, kw_only=True):
             yield "low", "above high"
 
 
+class Season(Section, frozen=True, kw_only=True):
+    """Signals that go up and down by themselves, a day or a stroke long."""
+
+    names: Annotated[
+        tuple[Name, ...],
+        texts(
+            "names of signals, or patterns such as `*cabin*temp*`", form="names or patterns, none blank", at_most=1000
+        ),
+    ] = ()
+    period_s: Annotated[float, about("s", "after how long it comes again", ge=1, le=604_800)] = 86_400.0
+    steps: Annotated[
+        int, about("values", "a period is looked at so many times; a model remembers two periods", ge=4, le=1440)
+    ] = 48
+
+    def clashes(self) -> Iterator[tuple[str, str]]:
+        """A season of nobody."""
+        if not self.names:
+            yield "names", "empty: a table is about one signal or pattern at least"
+
+
 class Signal(Section, frozen=True):
     """A number that is not what it used to be. It costs nothing while no vehicle sends signals."""
 
@@ -58,6 +78,22 @@ class Signal(Section, frozen=True):
         tuple[SignalLimit, ...],
         tables("known limits of signals; of several that fit a name the first counts", at_most=1000),
     ] = ()
+    seasons: Annotated[
+        tuple[Season, ...],
+        tables(
+            "signals with a season, which a model of the extra `river` forecasts; of several that fit the first counts",
+            at_most=100,
+        ),
+    ] = ()
+    season_budget: Annotated[
+        int,
+        about(
+            "values",
+            "what the seasons of one vehicle may take a tick, about 0.1 ms each; more are left out and counted",
+            ge=1,
+            le=1000,
+        ),
+    ] = 8
     limits_only: Annotated[
         tuple[Name, ...],
         texts(

@@ -35,6 +35,8 @@ _WORDS = {
 # Units that names of signals usually end with.
 _UNITS = {"v": "V", "a": "A", "c": "°C", "rpm": "rpm", "m": "m", "dbm": "dBm", "mah": "mAh", "w": "W"}
 SECONDS = 120
+# Behind a signal's name: what a forecast of its season leaves of it.
+SUFFIX = ":season"
 # Other signals that the sentence names.
 SAID = 2
 
@@ -69,8 +71,13 @@ def _say(subjects: Sequence[str], facts: SignalFacts, *, over: bool = False) -> 
         words += " down" if facts.value < facts.expected else " up"
     if cause == "disagrees":
         words += f" {facts.partner or 'its partner'}"
+    name, season = facts.signal.removesuffix(SUFFIX), facts.signal.endswith(SUFFIX)
+    if season:
+        words = "did not follow its season" if over else "does not follow its season"
     figures = []
-    if facts.missing_s is not None:
+    if season and facts.value is not None and facts.missing_s is None:
+        figures.append(f"{_sized(name, abs(facts.value))} {'above' if facts.value > 0.0 else 'below'} the forecast")
+    elif facts.missing_s is not None:
         figures.append(f"for {span(facts.missing_s)}")
     elif facts.value is not None:
         figures.append(_sized(facts.signal, facts.value))
@@ -80,7 +87,7 @@ def _say(subjects: Sequence[str], facts: SignalFacts, *, over: bool = False) -> 
     state = [f"in mode {facts.mode}"] if facts.mode else []
     if facts.armed is not None:
         state.append("armed" if facts.armed else "disarmed")
-    parts = [f"{listed(subjects)}: {facts.signal or 'a signal'} {words}{size}{', worst' * over} {WHEN}", *state]
+    parts = [f"{listed(subjects)}: {name or 'a signal'} {words}{size}{', worst' * over} {WHEN}", *state]
     if facts.also and not over:
         parts.append(f"also {listed(facts.also[:SAID])}")
     return ", ".join(parts)
@@ -108,6 +115,9 @@ DECLARATION = Declaration(
         Gauge(name="watched", help="Signals that have a row of the table"),
         Gauge(name="vehicles", help="Vehicles with a signal over its threshold in the last tick, before debouncing"),
         Gauge(name="refused", help="Values that were not judged because the table was full", counter=True),
+        Gauge(
+            name="seasons_left_out", help="Values that the budget of seasons left out (`season_budget`)", counter=True
+        ),
         Gauge(name="duplicates", help="Values that repeat the time of the one before", counter=True),
     ),
     scenario=Scenario(

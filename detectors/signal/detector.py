@@ -28,6 +28,7 @@ from watchkeeper.detectors.fleet.reasons import Code
 from watchkeeper.detectors.kernels.records import room
 from watchkeeper.detectors.signal.declaration import CAUSES, DECLARATION
 from watchkeeper.detectors.signal.kernel import find, follow
+from watchkeeper.detectors.signal.seasons import Seasons, with_residuals
 from watchkeeper.detectors.signal.state import DISAGREES, RHYTHM, Finding, Settings
 from watchkeeper.detectors.signal.table import Table
 from watchkeeper.streams.batch import I4, U1
@@ -51,6 +52,7 @@ class SignalDetector:
     def __init__(self, config: Config, fleet: Fleet) -> None:
         self._fleet = fleet
         self.table = Table(config.detectors.signal, fleet)
+        self.seasons = Seasons(config.detectors.signal)
         self._anomalous = 0
         self._found: NDArray[Any] = room(Finding, 0)
         self.retune(config)
@@ -59,6 +61,7 @@ class SignalDetector:
         """Take new thresholds; limits are those of signals that are new."""
         cfg = self._config = config.detectors.signal
         self.table.retune(cfg)
+        self.seasons.retune(cfg)
         self._settings = Settings(
             cfg.level_s, cfg.fast_s, cfg.memory_s, cfg.learn_s, cfg.settle_s, cfg.relearn_s, cfg.margin, cfg.stuck_s,
             cfg.gap_s, cfg.max_per_vehicle, cfg.debounce.n,
@@ -70,7 +73,7 @@ class SignalDetector:
         if samples is None:
             self._anomalous = 0
             return []
-        found = self._follow(samples)
+        found = self._follow_seasons(samples) if self.seasons else self._follow(samples)[0]
         score = np.ascontiguousarray(found["score"])
         self._anomalous = len(np.unique(found["slot"][score >= 1.0]))
         if not len(found):
@@ -95,8 +98,19 @@ class SignalDetector:
             )
         ]
 
-    def _follow(self, s: Samples) -> NDArray[Any]:
-        """What is found in a window: one row for each vehicle and time at most."""
+    def _follow_seasons(self, s: Samples) -> NDArray[Any]:
+        """The same with what forecasts of seasons leave of signals; they learn afterwards."""
+        due = self.seasons.due(s)
+        more, places = with_residuals(s, due)
+        found, rows = self._follow(more)
+        forecast = (season for _, season, x in due if not math.isnan(x))
+        for season, row in zip(forecast, rows[places].tolist(), strict=True):
+            season.row = row
+        self.seasons.learn(s, due, self.table.signals)
+        return found
+
+    def _follow(self, s: Samples) -> tuple[NDArray[Any], I4]:
+        """What is found in a window, one row for each vehicle and time at most; and the row of each value."""
         table, n = self.table, len(s)
         rows: I4 = np.empty(n, np.int32)
         if find(s.slot, s.data, table.signals, table.vehicles, self._settings.per_vehicle, rows):
@@ -105,7 +119,7 @@ class SignalDetector:
             self._found = room(Finding, 2 * n)
         tables = (table.signals, table.vehicles, table.counts)
         found: NDArray[Any] = self._found[: follow(s.slot, s.t, s.data, rows, tables, self._settings, self._found)]
-        return found
+        return found, rows
 
     def _details(self, found: Any, told: bool) -> dict[str, Any]:
         """What is no number; nothing of a vehicle with which all is well."""
@@ -156,6 +170,7 @@ class SignalDetector:
     def forget(self, slots: I4) -> None:
         """Clear the state of these slots."""
         self.table.forget(slots)
+        self.seasons.forget(slots)
 
     def gauges(self) -> dict[str, float]:
         """How much is watched, what is odd in it, and what was left out."""
@@ -165,14 +180,23 @@ class SignalDetector:
             "vehicles": float(self._anomalous),
             "refused": float(counts["refused"]),
             "duplicates": float(counts["duplicates"]),
+            "seasons_left_out": float(self.seasons.left_out),
         }
 
     def snapshot(self) -> dict[str, Any]:
         """The table; nothing before the first signal."""
-        return {"anomalous": self._anomalous, **self.table.snapshot()} if self.table.high else {}
+        if not self.table.high:
+            return {}
+        state = {"anomalous": self._anomalous, **self.table.snapshot()}
+        return (
+            state | {"seasons": self.seasons.snapshot(), "left_out": self.seasons.left_out} if self.seasons else state
+        )
 
     def restore(self, state: dict[str, Any]) -> None:
         """Take over a snapshot."""
         if state:
             self.table.restore(state)
             self._anomalous = state["anomalous"]
+            if self.seasons:
+                self.seasons.restore(state.get("seasons", []))
+                self.seasons.left_out = state.get("left_out", 0)

@@ -20,8 +20,11 @@ from watchkeeper.evaluation.shared.output import write_json
 from watchkeeper.evaluation.signals.api import Result, evaluate
 from watchkeeper.evaluation.signals.faults import FAULTS
 from watchkeeper.evaluation.signals.parts import PARTS, fleets_of, recordings_of
+from watchkeeper.evaluation.signals.seasonal import seasonal, settings_of
 from watchkeeper.evaluation.signals.series import Vehicle, recorded, simulated
 
+# Of signals with a season: the configuration names it.
+NAMED = "seasonal, seasons named"
 HELP = """\
 Put faults (stuck, jump, drift, noise, decoupling) into signals of recorded and simulated vehicles and ask which method
 finds them, each with the threshold that gives 1 % of false positives on the clean series of the same signal."""
@@ -31,6 +34,7 @@ examples:
   watchkeeper evaluate signals --part development --logs DIR    what constants may be tuned on (parts.py)
   watchkeeper evaluate signals --part held-out --logs DIR       what they may not
   watchkeeper evaluate signals --logs recordings/         every GPS, IMU and signal column of recordings
+  watchkeeper evaluate signals --seasonal                 what river's forecast of a season adds
   watchkeeper evaluate signals --no-river                 without river's models, which take most of the time
 
 exit codes: 0 good, 1 failed, 2 usage, 78 bad configuration
@@ -42,6 +46,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--logs", metavar="DIR", type=Path, help="a folder of logs (default: a simulated fleet)")
     parser.add_argument(
         "--part", choices=PARTS, help="the fleets, and below --logs the recordings, of this part (parts.py)"
+    )
+    parser.add_argument(
+        "--seasonal", action="store_true", help="signals with a season, without and with river's forecast of it"
     )
     parser.add_argument("--vehicles", type=whole(1, 1000), default=3, metavar="N", help="simulated ones (default 3)")
     parser.add_argument("--seconds", type=whole(200, 100_000), default=900, metavar="S", help="simulated (default 900)")
@@ -66,19 +73,27 @@ def main(args: argparse.Namespace) -> int:
     config, results = load(args.config), {}
     for title, vehicles in groups.items():
         results[title] = evaluate(
-            vehicles, config, seed=args.seed, river=river, told=lambda line: print(line, file=sys.stderr, flush=True)
+            vehicles,
+            settings_of(config) if title == NAMED else config,
+            seed=args.seed,
+            river=river,
+            told=lambda line: print(line, file=sys.stderr, flush=True),
         )
         if str(args.out) != "-":
-            print("\n".join([*([f"{args.part}, {title}", ""] if args.part else []), table(results[title]), ""]))
+            head = [f"{args.part}, {title}", ""] if args.part else [title, ""] if args.seasonal else []
+            print("\n".join([*head, table(results[title]), ""]))
     if args.out:
         plain = msgspec.to_builtins(results)
-        write_json(args.out, plain if args.part else next(iter(plain.values())))
+        write_json(args.out, plain if args.part or args.seasonal else next(iter(plain.values())))
     return 0
 
 
 def _groups(args: argparse.Namespace) -> Iterator[tuple[str, Iterable[Vehicle]]]:
     """What is judged and printed together."""
-    if args.part:
+    if args.seasonal:
+        yield "seasonal", seasonal(args.vehicles, args.seed)
+        yield NAMED, seasonal(args.vehicles, args.seed)
+    elif args.part:
         part = PARTS[args.part]
         yield "simulated", fleets_of(part)
         if args.logs:

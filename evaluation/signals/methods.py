@@ -20,6 +20,7 @@ from watchkeeper.detectors.alarms.events import AlarmEvent
 from watchkeeper.detectors.base import Window
 from watchkeeper.detectors.engine.pipeline import Pipeline
 from watchkeeper.detectors.fleet.fleet import Fleet, Samples
+from watchkeeper.detectors.signal.declaration import SUFFIX
 from watchkeeper.detectors.signal.detector import SignalDetector
 from watchkeeper.evaluation.signals.series import Vehicle
 from watchkeeper.streams.batch import F8, Batch, Columns
@@ -77,7 +78,8 @@ def shipped(vehicle: Vehicle, variants: F8, config: Config) -> list[list[tuple[f
         for event in events:
             if event.kind == "signal":
                 told = {event.evidence.get("signal"), event.evidence.get("partner"), *event.evidence.get("also", ())}
-                found[place[event.subjects[0]]].append((event.t, event.state, frozenset(map(str, told - {None, ""}))))
+                names_told = frozenset(str(name).removesuffix(SUFFIX) for name in told - {None, ""})
+                found[place[event.subjects[0]]].append((event.t, event.state, names_told))
 
     for i, t in enumerate(vehicle.t.tolist()):
         slot, which = np.nonzero(~np.isnan(variants[:, :, i]))
