@@ -31,6 +31,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "record": ("record", "write what the broker carries to a .wklog"),
     "convert": ("convert", "a log in another format: .wklog, CSV, Parquet, MCAP, GeoJSON, KML"),
     "info": ("info", "what a log contains"),
+    "limits": ("limits", "limits of signals, learned from flights that went well"),
     "simulate": ("simulate", "simulated traffic and drones, with the truth in a second file"),
     "inject": ("inject", "put an attack of the catalogue into a log"),
     "evaluate": ("evaluate", "how good alarms, controllers, trajectories and detectors are"),
