@@ -25,6 +25,8 @@ from watchkeeper.streams.mqtt.transport import make_transport
 ROUND_S = 0.1
 # Topics, and refused topics with their reasons, that are counted one by one; the others are counted together.
 MOST_TOPICS = 1000
+# Alarms that are kept; further ones are counted.
+MOST_ALARMS = 1000
 # How long the broker is asked what else it carries when there was no telemetry.
 OTHERS_S = 2.0
 
@@ -39,11 +41,13 @@ class Refused:
 
 @dataclass(slots=True)
 class Heard:
-    """What was heard. `raised` are the alarms that would have been raised, by kind and subjects."""
+    """What was heard. `raised` has the newest event of each alarm that would have been raised, by id."""
 
     messages: Counter[str] = field(default_factory=Counter)
     refused: dict[tuple[str, str], Refused] = field(default_factory=dict)
-    raised: Counter[str] = field(default_factory=Counter)
+    raised: dict[str, AlarmEvent] = field(default_factory=dict)
+    unkept: int = 0
+    """Alarms beyond the first thousand, which are only counted."""
     others: Counter[str] = field(default_factory=Counter)
     """First levels of topics that the broker carries besides, asked only if there was no telemetry."""
     connected: bool = False
@@ -113,9 +117,12 @@ class Listening:
                 self._count(self.pipeline.feed(batch))
 
     def _count(self, events: list[AlarmEvent]) -> None:
+        raised = self.heard.raised
         for event in events:
-            if event.state == RAISED:
-                self.heard.raised[f"{event.kind} {', '.join(event.subjects)}"] += 1
+            if event.id in raised or len(raised) < MOST_ALARMS:
+                raised[event.id] = event
+            elif event.state == RAISED:
+                self.heard.unkept += 1
 
     async def _listen_for_others(self) -> None:
         """Is there anything at all on this broker?"""

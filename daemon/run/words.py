@@ -11,6 +11,8 @@ from rich.table import Table
 from watchkeeper.config.masking import masked
 from watchkeeper.daemon.run.listening import Listening
 from watchkeeper.detectors.fleet.reasons import CODE_OF, words
+from watchkeeper.detectors.incidents.fold import counted, without_symptoms
+from watchkeeper.detectors.sentence import said
 from watchkeeper.streams.codec.reasons import in_words
 from watchkeeper.streams.messages import KIND_OF_WORD, Kind
 
@@ -34,8 +36,8 @@ def say(done: Listening, seconds: float, console: Console) -> bool:
         for reason in _reasons(done):
             console.print(escape(f"  - {reason}"), soft_wrap=True)
         return False
-    raised = "; ".join(f"{what} ({n}x)" if n > 1 else what for what, n in done.heard.raised.most_common(ROWS))
-    console.print(escape(f"alarms in this time: {raised or 'none'}. Nothing was sent to anybody."), soft_wrap=True)
+    for line in _alarms(done):
+        console.print(escape(line), soft_wrap=True)
     return True
 
 
@@ -99,6 +101,19 @@ def _dropped(done: Listening) -> Iterator[str]:
     """Samples that were read and could not be used: late, repeated, or with a clock that is off."""
     for (stream, reason), n in done.pipeline.drops.most_common(ROWS):
         yield f"not used: {n:,} samples of {stream} ({reason}): {in_words(reason)}"
+
+
+def _alarms(done: Listening) -> Iterator[str]:
+    """Each alarm by its newest sentence; those that an incident explains only in their number."""
+    raised = done.heard.raised.values()
+    if not raised:
+        yield "alarms in this time: none. Nothing was sent to anybody."
+        return
+    yield f"alarms in this time: {counted(raised)}. Nothing was sent to anybody."
+    heads = without_symptoms(raised)
+    yield from (f"  {event.severity:<9}{said(event)}" for event in heads[:ROWS])
+    if (more := max(0, len(heads) - ROWS) + done.heard.unkept) > 0:
+        yield f"  and {more:,} more alarms"
 
 
 def _reasons(done: Listening) -> Iterator[str]:

@@ -15,6 +15,7 @@ from waiting import wait_for
 from tests.daemon.conftest import Listener, RunningBroker
 from watchkeeper.daemon.cli import main
 from watchkeeper.daemon.demo.broker import free_port
+from watchkeeper.detectors.base import SEVERITIES
 
 Send = Callable[[Listener, int], None]
 
@@ -81,6 +82,12 @@ def test_what_is_heard_judged_and_refused_is_said_and_nothing_is_published(
     assert "telemetry/adsb/broken (malformed)" in refused
     assert 'at ".01}"' in refused
     assert 'it begins \'{"t":1,"lon":.01}\'' in refused
+    # the alarm by its sentence: who, what and how bad
+    at = next(i for i, line in enumerate(said.splitlines()) if line.startswith("alarms in this time: 1 alarm."))
+    alarm = said.splitlines()[at + 1]
+    assert alarm.split()[0] in SEVERITIES
+    assert "east and west: on course to lose separation" in alarm
+    assert "NM apart now" in alarm
     # neither alarms nor a status, nor a state directory
     assert {topic.split("/")[0] for topic, _, _ in listener.messages} == {"telemetry"}
     assert not (tmp_path / "state").exists()
