@@ -35,6 +35,11 @@ _FAULTS: dict[str, tuple[str, str]] = {
 SURE = 0.995
 
 
+def fault_words() -> dict[str, str]:
+    """What each type of fault is called in front of its place."""
+    return {name: of_place for name, (_, of_place) in _FAULTS.items()}
+
+
 def place_words(location: str) -> str:
     """The place of a fault in a sentence.
 

@@ -105,8 +105,21 @@ interface Way {
   vs_fpm: Band;
 }
 
-/** What a diagnosis rests on: an alarm, the answer of a tool, or what differs from the declared topology. */
-type Clue = { alarm: string; stream: string } | { tool: string; target: string; found: string } | { declared: string; found: string };
+/** What a diagnosis rests on: an alarm, the answer of a tool, a pattern, or what differs from the declared topology. */
+type Clue =
+  | { alarm: string; stream: string }
+  | { tool: string; target: string; found: string }
+  | { pattern: string; probability: string }
+  | { declared: string; found: string };
+
+/** Words for what diagnoses call by a short name. */
+interface Vocabulary {
+  faults: Record<string, string>;
+  signs: Record<string, string>;
+  tools: Record<string, string>;
+  findings: Record<string, string>;
+  patterns: Record<string, string>;
+}
 
 interface Diagnosis {
   type: string;

@@ -26,6 +26,7 @@ from watchkeeper.detectors.base import SEVERITIES
 from watchkeeper.detectors.catalog import detector_kinds, kinds, threshold
 from watchkeeper.detectors.declaration import ENDINGS, fields_of
 from watchkeeper.detectors.fleet.reasons import JUDGED, NAMES, WORDS, Code, words
+from watchkeeper.detectors.incidents.clues import vocabulary
 
 # Vehicles that are named; all are counted.
 NAMED = 1000
@@ -86,7 +87,8 @@ class _About:
                     evidence=[FactField(f.name, f.unit, f.meaning) for f in fields_of(kind.facts)],
                 )
                 for kind in kinds().values()
-            ]
+            ],
+            vocabulary(),
         )  # fmt: skip
 
     async def glossary(self, _call: Call) -> Glossary:

@@ -13,6 +13,7 @@ from msgspec import Meta, Struct, field
 
 from watchkeeper.daemon.live.shelves import Area, Shelf
 from watchkeeper.detectors.alarms.events import AlarmEvent
+from watchkeeper.detectors.incidents.clues import Vocabulary
 
 Time = Annotated[float, Meta(ge=-1e11, le=1e11, description="event time, Unix seconds")]
 EraNumber = Annotated[int, Meta(ge=0, le=2**53, description="which time axis, see `timeline`; without it the newest")]
@@ -398,9 +399,10 @@ class KindInfo(Struct, frozen=True, kw_only=True):
 
 
 class Kinds(Struct, frozen=True):
-    """Every kind of alarm there is."""
+    """Every kind of alarm there is, and words for what diagnoses call by a short name."""
 
     kinds: list[KindInfo]
+    diagnoses: Vocabulary
 
 
 class Glossary(Struct, frozen=True):

@@ -1,5 +1,6 @@
 // The story of one alarm: the steps of its life, each a way to that moment, its diagnosis, and its evidence with units.
 
+import { clues, faultAt } from './clues.js';
 import { el, facts } from './dom.js';
 import { kindOf } from './kinds.js';
 import { clock, label, short, span } from './units.js';
@@ -12,7 +13,7 @@ const MOST = 24;
  * @type {(event: AlarmEvent, state: AlarmState) => string}
  */
 export function summary({ evidence, diagnosis, ended, t, t_onset, t_raised }, state) {
-  const cause = diagnosis ? `${diagnosis.type.replaceAll('_', ' ')} at ${diagnosis.location}` : (evidence.causes ?? []).join(', ').replaceAll('_', ' ');
+  const cause = diagnosis ? faultAt(diagnosis) : (evidence.causes ?? []).join(', ').replaceAll('_', ' ');
   if (state !== 'cleared') return cause || `since ${clock(t_onset)}`;
   return `lasted ${span(t - t_raised)}${cause ? `|${cause}` : ''}${ended ? `|${ended.replaceAll('_', ' ')}` : ''}`;
 }
@@ -28,7 +29,9 @@ export function about({ event, ack }, later, go, nameOf) {
   if (later) return [...parts, el('p.tag', {}, 'The evidence of this moment is not kept: the daemon has no history.')];
   if (event.diagnosis) parts.push(diagnosisCard(event.diagnosis));
   parts.push(...waysOut(event, nameOf));
-  return [...parts, el('h3.of', {}, 'Evidence', el('span', {}, `at ${clock(event.t)}`)), ...evidenceOf(event)];
+  const evidence = evidenceOf(event);
+  if (evidence.length) parts.push(el('h3.of', {}, 'Evidence', el('span', {}, `at ${clock(event.t)}`)), ...evidence);
+  return parts;
 }
 
 /** @type {(event: AlarmEvent, ack: Acknowledgement | null, go: (t: number) => void) => HTMLElement} */
@@ -67,27 +70,13 @@ function evidenceOf(event) {
     else if (typeof value === 'string' && name !== 'extent') words.push([name.replaceAll('_', ' '), value, meaning]);
     else if (name === 'causes' && event.evidence.causes?.length) words.push(['causes', event.evidence.causes.join(', ').replaceAll('_', ' '), meaning]);
   }
+  // an incident is no measurement: it has no threshold of its own
   /** @type {Fact[]} */
-  const judged = [['score', short(event.score), 'how strong the evidence is', String(event.score)], ['threshold', short(event.threshold), 'an alarm is due at this score', String(event.threshold)]];
-  const parts = [facts([...judged, ...numbers.slice(0, MOST)])];
+  const judged = event.kind === 'incident' ? [] : [['score', short(event.score), 'how strong the evidence is', String(event.score)], ['threshold', short(event.threshold), 'an alarm is due at this score', String(event.threshold)]];
+  const parts = [];
+  if (judged.length + numbers.length) parts.push(facts([...judged, ...numbers.slice(0, MOST)]));
   if (words.length) parts.push(facts(words));
   return parts;
-}
-
-/**
- * Alarms by what they say, and what the tools found: a line each.
- * @type {(evidence: Clue[]) => string[]}
- */
-function gathered(evidence) {
-  /** @type {Map<string, string[]>} */
-  const alarms = new Map();
-  const lines = [];
-  for (const clue of evidence) {
-    if ('tool' in clue) lines.push(`${clue.tool.replaceAll('_', ' ')} ${clue.target}: ${clue.found.replaceAll('_', ' ')}`);
-    else if ('declared' in clue) lines.push(`declared: ${clue.declared}; found: ${clue.found}`);
-    else alarms.set(clue.alarm, [...(alarms.get(clue.alarm) ?? []), clue.stream]);
-  }
-  return [...[...alarms].map(([word, streams]) => `${word}: ${streams.slice(0, 8).join(', ')}${streams.length > 8 ? ` and ${streams.length - 8} more` : ''}`), ...lines];
 }
 
 /**
@@ -97,10 +86,10 @@ function gathered(evidence) {
 export function diagnosisCard({ type, location, confidence, evidence = [], alternatives = [] }) {
   const bar = el('i');
   bar.style.width = `${Math.round(100 * confidence)}%`;
-  const said = gathered(evidence).map((line) => el('li', {}, line));
-  const others = alternatives.slice(0, 3).map((a) => `${a.type.replaceAll('_', ' ')} at ${a.location} ${Math.round(100 * a.confidence)} %`);
+  const said = clues(evidence).map((line) => el('li', {}, line));
+  const others = alternatives.slice(0, 3).map((other) => `${faultAt(other)} ${Math.round(100 * other.confidence)} %`);
   return el('div.diagnosis', {},
-    el('h3', {}, `${type.replaceAll('_', ' ')} at ${location}`, el('span', {}, `${Math.round(100 * confidence)} %`)),
+    el('h3', {}, faultAt({ type, location }), el('span', {}, `${Math.round(100 * confidence)} %`)),
     el('div.sure', {}, bar),
     said.length ? el('ul', {}, ...said) : null,
     others.length ? el('p.tag', {}, `or: ${others.join('; ')}`) : null);

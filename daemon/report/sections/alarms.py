@@ -13,6 +13,7 @@ from watchkeeper.daemon.report.result import Result
 from watchkeeper.daemon.report.sections.ways import ways_out
 from watchkeeper.daemon.report.words import count, exact, lasted
 from watchkeeper.detectors.coverage.declaration import spoken
+from watchkeeper.detectors.incidents.clues import clues, fault_at
 from watchkeeper.detectors.incidents.declaration import INCIDENT
 
 # Alarms told one by one, and those of them that are open at once; the others are counted.
@@ -133,12 +134,16 @@ def _diagnosis(found: dict[str, Any] | None) -> Html | None:
     if not found:
         return None
     others = "; ".join(
-        f"{spoken(str(other['type']))} at {other['location']} {100.0 * other['confidence']:.0f} %"
-        for other in (found.get("alternatives") or [])[:3]
+        f"{fault_at(other)} {100.0 * other['confidence']:.0f} %" for other in (found.get("alternatives") or [])[:3]
     )
+    said = clues(found.get("evidence") or [])
     return el(
-        "p.diagnosis",
-        el("b", f"{spoken(str(found['type']))} at {found['location']}"),
-        f", {100.0 * found['confidence']:.0f} % sure",
-        f"; or {others}" if others else "",
+        "div.diagnosis",
+        el(
+            "p",
+            el("b", fault_at(found)),
+            f", {100.0 * found['confidence']:.0f} % sure",
+            f"; or {others}" if others else "",
+        ),
+        el("ul", (el("li", line) for line in said)) if said else None,
     )
