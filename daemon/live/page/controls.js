@@ -1,5 +1,6 @@
 // Buttons, tabs and the search box: what each of them does.
 
+import { SEVERITIES } from './alarms.js';
 import { by, el } from './dom.js';
 import { gestures, zoomBy } from './gestures.js';
 
@@ -30,6 +31,25 @@ export function controls(app) {
 export const worldButtons = () => by('worlds').querySelectorAll('button');
 /** @type {(button: HTMLButtonElement) => World} */
 export const worldOf = (button) => (button.dataset.world === 'local' ? 'local' : 'earth');
+
+/**
+ * Mark the button of each map with the worst alarm about a vehicle on it, for the other map is out of sight.
+ * @type {(app: App) => void}
+ */
+export function markWorlds({ fleet, marks }) {
+  const worst = { earth: -1, local: -1 };
+  for (const [id, { rank }] of marks) {
+    const row = fleet.rowOfId(id);
+    if (row < 0) continue;
+    const world = fleet.world[row] ? 'local' : 'earth';
+    worst[world] = Math.max(worst[world], rank);
+  }
+  for (const button of worldButtons()) {
+    const severity = SEVERITIES[worst[worldOf(button)]] ?? '';
+    button.dataset.severity = severity;
+    button.title = severity ? `The worst alarm there: ${severity}` : 'No alarm there';
+  }
+}
 
 /** @type {(app: App) => void} */
 function tabs(app) {

@@ -7,7 +7,7 @@ import { Alarms, marksOf } from './alarms.js';
 import { StreamClock } from './clock.js';
 import { Banner } from './banner.js';
 import { begin } from './beginning.js';
-import { controls, PANES, worldButtons, worldOf } from './controls.js';
+import { controls, markWorlds, PANES, worldButtons, worldOf } from './controls.js';
 import { announce, by, setText } from './dom.js';
 import { EARTH, Fleet, LOCAL } from './fleet.js';
 import { Header } from './header.js';
@@ -197,6 +197,7 @@ export class App {
     const rows = this.rows();
     this.marks = marksOf(rows);
     this.pairRanks = pairRanks(rows);
+    markWorlds(this);
     this.map.refresh();
   }
 

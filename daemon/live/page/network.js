@@ -1,5 +1,6 @@
 // The network: incidents with their diagnosis on top, then the tree of broker, gateways and vehicles behind them.
 
+import { SEVERITIES } from './alarms.js';
 import { by, el, facts } from './dom.js';
 import { diagnosisCard } from './story.js';
 import { short } from './units.js';
@@ -33,6 +34,8 @@ export class NetworkPane {
     const badge = by('incidents');
     badge.hidden = !open.length;
     badge.textContent = String(open.length);
+    const worst = SEVERITIES.findLast((severity) => open.some((row) => row.severity === severity));
+    badge.dataset.severity = worst ?? '';
     if (this.pane.hidden) return;
     const focused = document.activeElement?.getAttribute('data-vehicle');
     /** @type {HTMLElement[]} */
