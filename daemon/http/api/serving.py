@@ -38,6 +38,7 @@ HEADERS = {
 # The word for a refusal of the server itself, by status.
 WORDS = {400: "bad_request", 401: "no_token", 403: "forbidden", 404: "not_found", 405: "method_not_allowed",
          408: "timeout", 413: "too_large", 415: "not_json"}  # fmt: skip
+NO_PATH = "no such path: /api/v1/openapi.json lists all"
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
@@ -58,7 +59,7 @@ async def problems_as_json(request: web.Request, handler: Handler) -> web.Stream
     except web.HTTPException as error:
         if error.status < 400:
             raise
-        words = (error.text or error.reason).strip()
+        words = (error.text or error.reason).strip() if error.status != 404 else NO_PATH
         headers = {name: error.headers[name] for name in ("Allow", "WWW-Authenticate") if name in error.headers}
         return refused(error.status, Problem(WORDS.get(error.status, "refused"), words), headers)
 

@@ -49,10 +49,20 @@ SAME_S = 0.02
 # NavSatStatus: -1 no fix, 0 a fix, 1 and 2 with augmentation
 _FIX_TYPE = {-1: 0.0, 0: 3.0, 1: 4.0, 2: 4.0}
 _ABSENT = -1.0
+# A file that `convert` wrote begins with the magic number of MCAP, an empty profile and our name as the library.
+_HEADER_BYTES, _OURS = 64, b"\x0b\x00\x00\x00watchkeeper"
 _IMU_FIELDS = ("imu_ax", "imu_ay", "imu_az", "imu_wx", "imu_wy", "imu_wz")
 _FIX_FIELDS = ("lat", "lon", "alt_m", "fix", "eph", "epv")
 _VELOCITY = ("gps_vx", "gps_vy", "gps_vz")
 Row = tuple[float, ...]
+
+
+def _is_ours(path: Path) -> bool:
+    """Whether it is an MCAP file of `convert`; a bag may also be a folder, or not there."""
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return _OURS in file.read(_HEADER_BYTES)
 
 
 def open_rosbag(path: Path, recordings: Recordings | None = None) -> TableLog:
@@ -62,6 +72,8 @@ def open_rosbag(path: Path, recordings: Recordings | None = None) -> TableLog:
         from rosbags.typesys import Stores, get_typestore  # noqa: PLC0415
     except ModuleNotFoundError as error:
         raise LogError(path, 'a ROS bag needs rosbags: pip install "watchkeeper[ros]"') from error
+    if _is_ours(path):
+        raise LogError(path, "Watchkeeper wrote it for other programs; read the log that it was made from")
     chosen = Chosen(recordings)
     with (
         library(path, "not a ROS bag"),

@@ -176,6 +176,8 @@ def test_a_refusal_is_one_form_with_word_sentence_and_field(
     found, problem = rig.visit(ask)
     assert (found, problem["code"], problem["field"]) == (status, code, field)
     assert problem["message"]
+    if path == "/nothing":
+        assert "/api/v1/openapi.json" in problem["message"]
 
 
 def test_other_sites_are_kept_out(rig: Rig) -> None:

@@ -14,6 +14,7 @@ from mcap.reader import make_reader
 
 from watchkeeper.daemon.cli import main
 from watchkeeper.streams.adapters.exports import mcap
+from watchkeeper.streams.logs.base import LogError
 from watchkeeper.streams.logs.source import open_log
 from watchkeeper.streams.messages import unescape_id
 from watchkeeper.streams.signals import names_in
@@ -81,6 +82,13 @@ def test_a_real_log_too(px4_logs: Path, tmp_path: Path, name: str) -> None:
     first = next(iter(open_log(path).batches()))
     log = converted(path, tmp_path / "x.wklog", "--stop", str(first.t_max))
     assert samples(converted(log, tmp_path / "x.mcap")) == log_samples(log)
+
+
+def test_reading_our_own_says_why_not(tmp_path: Path) -> None:
+    """An MCAP file of `convert` is no ROS bag; the words of the ROS library said only that."""
+    ours = converted(simulated(tmp_path / "x.wklog"), tmp_path / "x.mcap")
+    with pytest.raises(LogError, match="Watchkeeper wrote it for other programs; read the log that it was made from"):
+        open_log(ours)
 
 
 def test_positions_are_location_fixes_and_an_absent_altitude_is_absent(tmp_path: Path) -> None:
