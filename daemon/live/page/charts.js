@@ -62,10 +62,21 @@ export function lineChart(canvas, t, v, { limit, floor, at, from, to, spans = []
   if (at !== undefined && at >= t0 && at <= t1) dashed(pen, x(at), 0, x(at), height, palette.accent);
   if (scale) {
     pen.font = `10px ${fonts.text}`;
-    pen.fillStyle = palette.muted;
-    pen.fillText(scale[0], 3, 10);
-    if (scale[1] !== scale[0]) pen.fillText(scale[1], 3, height - 4);
+    written(pen, scale[0], 3, 10);
+    if (scale[1] !== scale[0]) written(pen, scale[1], 3, height - 4);
   }
+}
+
+/**
+ * A figure that can be read where the line runs through it.
+ * @type {(pen: Pen, text: string, x: number, y: number) => void}
+ */
+function written(pen, text, x, y) {
+  pen.lineWidth = 3;
+  pen.strokeStyle = palette.surface;
+  pen.strokeText(text, x, y);
+  pen.fillStyle = palette.muted;
+  pen.fillText(text, x, y);
 }
 
 /**
@@ -93,6 +104,15 @@ export function pointed(canvas, clientX, t, v, from, to) {
   const time = from + (clientX - left) / Math.max(width, 1) * (to - from);
   const at = t.findLastIndex((each) => each <= time);
   return at < 0 ? null : { t: time, v: v[at] };
+}
+
+/**
+ * The last value that is known at this moment; null: none is.
+ * @type {(t: number[], v: Values, moment: number) => number | null}
+ */
+export function valueAt(t, v, moment) {
+  const known = t.findLastIndex((each, i) => each <= moment && v[i] !== null && v[i] === v[i]);
+  return known < 0 ? null : v[known];
 }
 
 /** @type {(pen: Pen, t: number[], v: Values, x: (t: number) => number, y: (v: number) => number) => void} */

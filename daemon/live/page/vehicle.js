@@ -1,6 +1,6 @@
 // One vehicle: what it does at the moment that is shown, and charts of its past with the times of its alarms.
 
-import { lineChart, pointed } from './charts.js';
+import { lineChart, pointed, valueAt } from './charts.js';
 import { by, el } from './dom.js';
 import { ADSB } from './fleet.js';
 import { kindOf } from './kinds.js';
@@ -109,8 +109,8 @@ export class VehiclePane {
   /** @type {(detail: KnownVehicle | null, story: VehicleStory) => HTMLElement} */
   scores(detail, story) {
     const { track, scores } = story;
-    const last = track?.score.findLast((value) => value !== null) ?? NaN;
-    const chart = this.chart('score', 'highest score over its threshold', story, track?.t ?? [], track?.score ?? [], short, { limit: 1, floor: 0 }, last === last ? short(last) : 'not judged');
+    const shown = valueAt(track?.t ?? [], track?.score ?? [], this.app.timeline.paused ?? Infinity);
+    const chart = this.chart('score', 'highest score over its threshold', story, track?.t ?? [], track?.score ?? [], short, { limit: 1, floor: 0 }, shown === null ? 'not judged' : short(shown));
     const bars = (detail?.scores ?? []).map(({ kind, ratio }) => bar(kind.replaceAll('_', ' '), ratio, 1));
     const kinds = highest(scores, 1).map(([kind, values]) => this.chart(kind, kind.replaceAll('_', ' '), story, scores?.t ?? [], values, short, { limit: 1, floor: 0 }));
     return el('section.card', {}, el('h3', {}, 'Scores', this.spans()), chart,
@@ -168,7 +168,7 @@ export class VehiclePane {
    * @type {(name: string, title: string, span: Pick<VehicleStory, 'from' | 'to' | 'spans'>, t: number[], v: Values, words: (v: number) => string, look?: Look, value?: string) => HTMLElement}
    */
   chart(name, title, { from, to, spans }, t, v, words, look = {}, value = '') {
-    const canvas = el('canvas', { role: 'img', 'aria-label': `${title} through time${value ? `, now ${value}` : ''}` });
+    const canvas = el('canvas', { role: 'img', 'aria-label': `${title} through time${value ? `, ${value}` : ''}` });
     const reading = el('b', {}, value);
     canvas.dataset.chart = name;
     canvas.onpointermove = ({ clientX }) => {

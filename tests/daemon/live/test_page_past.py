@@ -202,3 +202,15 @@ def test_a_replay_is_moved_played_and_paused_and_nobody_looks_silent_at_sixty_ti
     page.see("watchkeeper.past.t === watchkeeper.timeline.extent()[0]")
     page.page.keyboard.press("End")
     page.see("watchkeeper.playback.ended() && watchkeeper.timeline.paused === null")
+
+
+def test_the_figure_of_a_chart_is_that_of_the_moment_shown(tab: Any) -> None:
+    """It was the last one of the chart, which goes on behind the moment."""
+    found = tab().page.evaluate(
+        """async () => {
+          const { valueAt } = await import('/page/charts.js');
+          const [t, v] = [[1, 2, 3, 4, 5], [10, 20, null, NaN, 50]];
+          return [0, 1, 2.5, 3, 4.5, 5, Infinity].map((moment) => valueAt(t, v, moment));
+        }"""
+    )
+    assert found == [None, 10, 20, 20, 20, 50, 50]
