@@ -41,7 +41,7 @@ class NoHistoryError(Exception):
 
 
 class NotBegunError(NoHistoryError):
-    """There is a history, and nothing in it yet."""
+    """There is a history, and its file is not open yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ class Reader:
         if not opened or not self._writer.path.exists():
             if self._writer.trouble:
                 raise NoHistoryError(self._writer.trouble)
-            raise NotBegunError("the history has not begun")
+            raise NotBegunError("the history is being opened; ask again in a moment")
         if getattr(self._local, "db", None) is None or self._local.opened != opened:
             self._local.db, self._local.opened = open_for_reading(self._writer.path), opened
         found: sqlite3.Connection = self._local.db
