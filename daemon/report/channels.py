@@ -116,7 +116,7 @@ def _others(collector: Collector, row: int, bins: int) -> Iterator[dict[str, Any
     for kind, envelope, field in _fields(collector):
         # event times are no quantities
         if field.unit != SIGMA and not field.name.endswith("_t"):
-            title = f"{spoken(kind.name)}: {spoken(field.name)}"
+            title = f"{spoken(kind.name)}: {field.words}"
             yield from _plot(envelope, row, bins, "other", title, field.unit, field.meaning, (field.name,))
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from watchkeeper.daemon.outputs.terminal import clock
-from watchkeeper.daemon.report.words import exact
+from watchkeeper.daemon.report.words import brief, exact
 from watchkeeper.detectors.catalog import kinds
 from watchkeeper.detectors.declaration import fields_of
 
@@ -17,13 +17,23 @@ LEFT_OUT = {"causes", "unwatched", "alarms", "diagnosis", "extent", "ways"}
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """One field of evidence. `weight` is its share of the threshold, where it has one; 0 otherwise."""
+    """One field of evidence: as it is written in the alarm file, and in short for a person.
+
+    `weight` is its share of the threshold, where it has one; 0 otherwise.
+    """
 
     name: str
     value: str
     unit: str
     meaning: str
     weight: float = 0.0
+    words: str = ""
+    short: str = ""
+
+    @property
+    def tells(self) -> bool:
+        """Whether it belongs to what is wrong: a distance from normal only where it is beyond the threshold."""
+        return self.weight >= 1.0 or self.unit != SIGMA
 
 
 def figures(kind_name: str, evidence: dict[str, Any], threshold: float) -> list[Shown]:
@@ -40,11 +50,15 @@ def figures(kind_name: str, evidence: dict[str, Any], threshold: float) -> list[
         weight = value / threshold if number and unit == SIGMA and threshold > 0.0 else 0.0
         if number and name.endswith("_t"):
             # an event time: as the time that it is, without a unit
-            found.append(Shown(name.removesuffix("_t").replace("_", " "), clock(value), "", meaning))
+            label = name.removesuffix("_t").replace("_", " ")
+            found.append(Shown(label, clock(value), "", meaning, words=label, short=clock(value)))
             continue
         text = exact(value) if number else ", ".join(value) if isinstance(value, list | tuple) else str(value)
         label = name.removesuffix("_sigma") if unit == SIGMA else name
-        found.append(Shown(label.replace("_", " "), text, unit, _meant(kind_name, name, meaning), weight))
+        words = field.words if field is not None else label.replace("_", " ")
+        short = brief(value) if number else text
+        label = label.replace("_", " ")
+        found.append(Shown(label, text, unit, _meant(kind_name, name, meaning), weight, words, short))
     return sorted(found, key=lambda shown: -shown.weight)
 
 

@@ -52,13 +52,19 @@ TALL = 16
 
 
 def table(caption: str, head: Sequence[str], rows: Sequence[Sequence[Cell]], *, sortable: bool = False) -> Html:
-    """A table whose first column names its rows. A cell may come with the value that it is sorted by."""
+    """A table whose first column names its rows. A cell may come with the value that it is sorted by.
+
+    One that cannot be sorted is a list on a phone, where each cell has the title of its column in front of it.
+    """
     titles = [el("th", el("button", name, type="button") if sortable and name else name, scope="col") for name in head]
     body = []
     for row in rows:
         first, *rest = (cell if isinstance(cell, tuple) else (cell, None) for cell in row)
         cells = [el("th", first[0], scope="row", data_v=first[1])]
-        cells += [el("td", shown, data_v=value) for shown, value in rest]
+        labels = (None,) * len(rest) if sortable else head[1:]
+        cells += [
+            el("td", shown, data_v=value, data_label=label) for (shown, value), label in zip(rest, labels, strict=True)
+        ]
         body.append(el("tr", cells))
     attributes = {"data_sortable": True} if sortable else {}
     inner = el("table", el("caption", caption), el("thead", el("tr", titles)), el("tbody", body), **attributes)

@@ -62,6 +62,17 @@ def exact(value: float) -> str:
     return "0" if text == "-0" else text
 
 
+def brief(value: float) -> str:
+    """A number with the digits that a person needs.
+
+    >>> brief(165.1994), brief(1850.4), brief(0.00378), brief(2.0), brief(0.0)
+    ('165', '1,850', '0.00378', '2', '0')
+    """
+    if abs(value) >= 1000.0:
+        return f"{value:,.0f}"
+    return f"{value:.3g}"
+
+
 def size(n: int) -> str:
     """Bytes.
 

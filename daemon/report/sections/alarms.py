@@ -11,7 +11,7 @@ from watchkeeper.daemon.report.gather.lives import Group, Life
 from watchkeeper.daemon.report.markup import Html, el, shape, table
 from watchkeeper.daemon.report.result import Result
 from watchkeeper.daemon.report.sections.ways import ways_out
-from watchkeeper.daemon.report.words import count, exact, lasted
+from watchkeeper.daemon.report.words import brief, count, exact, lasted
 from watchkeeper.detectors.coverage.declaration import spoken
 from watchkeeper.detectors.incidents.clues import clues, fault_at
 from watchkeeper.detectors.incidents.declaration import INCIDENT
@@ -96,14 +96,15 @@ def _life(result: Result, life: Life) -> Iterator[str]:
 
 
 def _worst(worst: Any, kind: str, threshold: float) -> Html:
-    shown = [figure for figure in figures(kind, worst.evidence, threshold) if figure.weight >= 1.0 or not figure.weight]
-    ratio = f" ({exact(worst.score / threshold)} times its threshold)" if threshold > 0.0 else ""
+    shown = [figure for figure in figures(kind, worst.evidence, threshold) if figure.tells]
+    ratio = f" ({brief(worst.score / threshold)} times its threshold)" if threshold > 0.0 else ""
     facts = [
-        el("div", el("dt", f.name, title=f.meaning), el("dd", f"{f.value} {f.unit}".rstrip())) for f in shown[:FIGURES]
+        el("div", el("dt", f.words, title=f.meaning), el("dd", f"{f.short} {f.unit}".rstrip(), title=f.value))
+        for f in shown[:FIGURES]
     ]
     return el(
         "div.worst",
-        el("p", el("b", f"Worst at {clock(worst.t)}"), f": score {exact(worst.score)}{ratio}"),
+        el("p", el("b", f"Worst at {clock(worst.t)}"), f": score {brief(worst.score)}{ratio}"),
         el("dl.facts", facts) if facts else None,
     )
 

@@ -177,6 +177,21 @@ def test_axe_finds_nothing_in_any_theme_or_size(pages: dict[str, Path], opened: 
             assert wide <= size["width"], (theme, size)
 
 
+def test_on_a_phone_no_table_hides_its_reasons(pages: dict[str, Path], opened: Any) -> None:
+    """Columns were a word wide, and the last one, which says why something was not judged, was out of sight."""
+    page = opened(pages["plain"], "dark", PHONE)
+    page.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
+    cells = page.locator("table:not([data-sortable]) td:not(:empty)").evaluate_all(
+        "cells => cells.map((cell) => { const { left, right, width } = cell.getBoundingClientRect();"
+        " return [left, right, width, getComputedStyle(cell, '::before').content, cell.textContent]; })"
+    )
+    assert len(cells) > 20
+    for left, right, width, label, text in cells:
+        assert 0 <= left < right <= PHONE["width"], text
+        assert width > PHONE["width"] / 2, text
+        assert len(label.strip('"')) > 1, text
+
+
 def test_on_paper_it_is_light_and_has_no_controls(pages: dict[str, Path], opened: Any) -> None:
     page = opened(pages["plain"], "dark")
     page.emulate_media(media="print")
