@@ -22,7 +22,8 @@ from numpy.typing import NDArray
 from watchkeeper.streams.batch import F8, I4
 
 UNKNOWN = -(2**31)
-LARGEST = 2**30
+# 180 degrees are 1.8e9 of the smallest places; with UNKNOWN this is every number of 32 bits.
+LARGEST = 2**31 - 1
 
 
 class Column(msgspec.Struct, frozen=True, array_like=True):

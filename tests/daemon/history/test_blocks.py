@@ -77,6 +77,13 @@ def test_a_value_is_off_by_half_a_quantum_at_most(column: object, values: np.nda
     assert np.abs(back - values).max() <= quantum / 2 * (1 + 1e-9)
 
 
+@given(st.floats(-90.0, 90.0), st.floats(-180.0, 180.0))
+def test_every_place_on_earth_comes_back(lat: float, lon: float) -> None:
+    """West of 107 degrees west, and east of 107 east, everybody was on one meridian."""
+    units = np.array([lat, lon]) * 1e7
+    assert np.abs(measured(whole(units, 1.0), 1.0) - units).max() <= 0.5
+
+
 def test_what_is_not_known_stays_so_and_what_is_too_large_is_the_largest() -> None:
     values = whole(np.array([np.nan, np.inf, -np.inf, 1e300]), 0.1)
     assert values.tolist() == [UNKNOWN, LARGEST, -LARGEST, LARGEST]

@@ -318,12 +318,16 @@ def test_kill_9_loses_the_last_moments_and_breaks_nothing(tmp_path: Path) -> Non
         db.close()
 
 
-def test_what_is_put_is_what_is_got_to_half_a_quantum(tmp_path: Path) -> None:
-    """Every position report that was sampled is found again, at its own time."""
+@pytest.mark.parametrize("east_deg", [0.0, -125.0, 160.0])
+def test_what_is_put_is_what_is_got_to_half_a_quantum(tmp_path: Path, east_deg: float) -> None:
+    """Every position report that was sampled is found again, at its own time, in Europe, America and the Pacific."""
     replay = Replay(CONFIG)
     history = History(tmp_path / "history.sqlite", Settings(period_s=1.0), replay.pipeline, patient=True)
     history.start()
     batches = list(simulate("head-on", seconds=700.0).batches())
+    for batch in batches:
+        for cols in batch.kinds.values():
+            cols.data[1] += east_deg
     run(history, replay, batches)
     sent: dict[str, dict[float, tuple[float, float]]] = {}
     for batch in batches:
