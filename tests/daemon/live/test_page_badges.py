@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from live_screen import PHONE
+
 BADGE = """async () => {
   const { NetworkPane } = await import('/page/network.js');
   const { by } = await import('/page/dom.js');
@@ -35,3 +37,22 @@ def test_the_other_map_says_that_there_is_an_alarm_on_it(screen: Any) -> None:
     assert none == {"earth": "", "local": ""}
     assert drones == {"earth": "", "local": "warning"}
     assert both == {"earth": "caution", "local": "advisory"}
+
+
+CUT = """() => {
+  watchkeeper.showPane('fleet');
+  const row = document.createElement('div');
+  row.className = 'row';
+  for (const text of ['', 'N102UC', '17900 ft', '1234 kt', '359°', '59 min', '123']) {
+    const cell = document.createElement('span');
+    cell.textContent = text;
+    row.append(cell);
+  }
+  document.getElementById('pane-fleet').append(row);
+  return [...row.children].filter((cell) => cell.scrollWidth > cell.clientWidth).map((cell) => cell.textContent);
+}"""
+
+
+def test_no_figure_of_the_fleet_is_cut_off_on_a_phone(screen: Any) -> None:
+    """An age of 15 min was "15 …"."""
+    assert screen(size=PHONE).page.evaluate(CUT) == []
