@@ -32,10 +32,16 @@ from watchkeeper.daemon.live.view import Totals, Watched
 from watchkeeper.daemon.replay.recorded import RecordedLive
 from watchkeeper.detectors.engine.pipeline import Pipeline
 from watchkeeper.detectors.engine.replay import Replay
-from watchkeeper.streams.batch import Batch
+from watchkeeper.streams.batch import Batch, slice_batch
+from watchkeeper.streams.logs.chunks import numbered
 
 # As long as history.hours may be: a year.
 MOST_HOURS = 8760.0
+# How long one piece of a log should take: an answer over HTTP waits for some of them. A batch of a sparse log may be
+# hours of flight, and took half a minute.
+PIECE_S = 0.03
+# Samples of a piece: at first, at least, and at most, which is what files are read by.
+FIRST, LEAST, MOST = 256, 8, 8192
 
 
 class Stage:
@@ -143,13 +149,30 @@ async def _wait(event: asyncio.Event) -> None:
     await event.wait()
 
 
+def _next_size(size: int, took_s: float) -> int:
+    """How many samples the next piece has, when one of `size` took so long.
+
+    >>> _next_size(256, 1.0), _next_size(256, 0.001), _next_size(256, 0.02), _next_size(LEAST, 9.0)
+    (128, 512, 256, 8)
+    """
+    if took_s > PIECE_S:
+        return max(LEAST, size // 2)
+    return min(MOST, 2 * size) if took_s < PIECE_S / 4 else size
+
+
 async def _read(replay: Replay, batches: Iterable[Batch], stage: Stage, history: History) -> None:
-    for batch in batches:
-        # everybody else has a turn after each batch
-        await asyncio.sleep(0.0)
-        began_s = time.perf_counter()
-        replay.feed(batch)
-        stage.worked(time.perf_counter() - began_s)
+    size = FIRST
+    for batch in map(numbered, batches):
+        at = 0
+        while at < len(batch):
+            # everybody else has a turn after each piece
+            await asyncio.sleep(0.0)
+            began_s = time.perf_counter()
+            replay.feed(slice_batch(batch, at, at + size))
+            took_s = time.perf_counter() - began_s
+            stage.worked(took_s)
+            at += size
+            size = _next_size(size, took_s)
     replay.finish()
     stage.over = True
     await history.flush()

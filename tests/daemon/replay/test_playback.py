@@ -8,7 +8,9 @@ import re
 import signal
 import subprocess
 import sys
+from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import aiohttp
@@ -17,8 +19,42 @@ import pytest
 from waiting import PATIENCE_S
 
 from watchkeeper.daemon.http.api.playback import Playback
+from watchkeeper.daemon.replay import page
+from watchkeeper.streams.batch import Batch
+from watchkeeper.streams.logs.chunks import join
 from watchkeeper.streams.logs.wklog import LogWriter
 from watchkeeper.streams.simulate import simulate
+
+
+def test_others_have_their_turn_within_a_batch_that_takes_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A batch of a sparse log is hours of flight: for its half a minute the page did not open."""
+    clock, turns, fed = [0.0], [0], []
+    monkeypatch.setattr(page, "time", SimpleNamespace(perf_counter=lambda: clock[0]))
+
+    def feed(batch: Batch) -> None:
+        clock[0] += 0.004 * len(batch)
+        fed.append(([float(t) for cols in batch.kinds.values() for t in cols.t], turns[0]))
+
+    async def others() -> None:
+        while True:
+            turns[0] += 1
+            await asyncio.sleep(0.0)
+
+    async def read(batches: list[Batch]) -> None:
+        other = asyncio.create_task(others())
+        stage = SimpleNamespace(worked=lambda _s: None, over=False, playback=SimpleNamespace(read=False))
+        history = SimpleNamespace(flush=lambda: asyncio.sleep(0.0))
+        await page._read(SimpleNamespace(feed=feed, finish=lambda: None), batches, stage, history)  # type: ignore[arg-type]
+        other.cancel()
+
+    made = join(list(simulate("random", vehicles=40, seconds=60).batches()))
+    assert len(made) > 2000
+    asyncio.run(read([made]))
+    assert [t for times, _ in fed for t in times] == [float(t) for cols in made.kinds.values() for t in cols.t]
+    # after the first ones a piece takes little, and there is a turn before each
+    assert all(0.004 * len(times) <= 2 * page.PIECE_S for times, _ in fed[6:])
+    seen = [turn for _, turn in fed]
+    assert all(a < b for a, b in pairwise(seen))
 
 
 def test_it_goes_on_at_its_speed_stands_still_and_jumps() -> None:
