@@ -28,12 +28,14 @@ ONSET_S = 2.0
 class Memory:
     """What earlier looks into one incident saw and later ones no longer can: jumps of fixes, seams of time stamps.
 
-    `accused` is the sensor of a vehicle, `gps` or `imu`, that a contradiction is the fault of by its pattern.
+    `accused` is the sensor of a vehicle, `gps` or `imu`, that a contradiction is the fault of by its pattern; `likely`
+    is what that pattern says, by vehicle: an alarm ends with the last fix, and a jammer does not.
     """
 
     jumps: dict[str, GpsLook] = field(default_factory=dict)
     seams_s: dict[str, float] = field(default_factory=dict)
     accused: dict[str, str] = field(default_factory=dict)
+    likely: dict[str, dict[str, float]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,7 +35,7 @@ from watchkeeper.detectors.alarms.events import (
 from watchkeeper.detectors.base import SEVERITIES, Detector
 from watchkeeper.detectors.declaration import Ended
 from watchkeeper.detectors.fleet.fleet import Fleet
-from watchkeeper.detectors.incidents.by_pattern import accused_by, by_pattern
+from watchkeeper.detectors.incidents.by_pattern import accused_by, by_pattern, likely
 from watchkeeper.detectors.incidents.clock import Memory, Situation
 from watchkeeper.detectors.incidents.declaration import INCIDENT
 from watchkeeper.detectors.incidents.diagnoser import Diagnosis, Rule, investigate
@@ -60,6 +60,8 @@ SETTLED = 0.9
 # velocities are compared then. Chosen: a slow pull of the GPS and an accelerometer bias look alike at first.
 UNSURE = 0.7
 LATE = frozenset({"latency", "early"})
+# What alarms say when fixes stop, and nothing else does: a stream that falls silent has lost its rate as well.
+OF_A_STOP = {"silence": ["gps"], "link": ["gps_rate"]}
 Key = tuple[str, tuple[str, ...]]
 T = TypeVar("T")
 
@@ -224,17 +226,24 @@ class Incidents:
     def _named(self, case: Case, tools: LiveTools) -> Diagnosis | None:
         """The diagnosis by the pattern of one vehicle's sensors, if nothing else can be at fault."""
         events = {kind: event for (kind, _), event in case.alarms.items()}
-        own = events.get("gps_imu")
-        if own is None or len(events) < len(case.alarms) or "link" in events or tools.misread(own.subjects[0]):
+        own, known = events.get("gps_imu"), case.memory.likely
+        (vehicle, *_), *others = {subjects for _, subjects in case.alarms}
+        if others or tools.misread(vehicle):
             return None
-        # a stream that stopped before is another story; one that stops after may be the end of this one
-        stopped = events.get("silence")
-        if stopped is not None and stopped.t_onset < own.t_onset:
+        # a stream that stops may be the end of the contradiction; one that stopped before is another story
+        stops = [events[kind] for kind in OF_A_STOP if kind in events]
+        silent = bool(stops) and all(event.evidence.get("causes") == OF_A_STOP[event.kind] for event in stops)
+        if "link" in events and not silent:
             return None
-        silent = stopped is not None and stopped.evidence.get("causes") == ["gps"]
-        found = by_pattern(own.subjects[0], own.evidence, silent=silent)
+        if own is not None:
+            if any(event.t_onset < own.t_onset for event in stops):
+                return None
+            known[vehicle] = {f"{name}_p": p for name, p in likely(own.evidence).items()}
+        elif not silent:
+            return None
+        found = by_pattern(vehicle, known.get(vehicle, {}), silent=silent)
         unsure = found is not None and found.type == "imu_fault" and found.confidence < UNSURE
-        if unsure and tools.sees_forces(own.subjects[0]):
+        if unsure and tools.sees_forces(vehicle):
             return None
         return found
 
@@ -417,7 +426,7 @@ def _case(saved: dict[str, Any]) -> Case:
             "subjects": tuple(saved["subjects"]),
             "alarms": {(event.kind, event.subjects): event for event in events},
             "words": set(saved["words"]),
-            "memory": Memory(jumps, dict(saved["memory"]["seams_s"]), dict(saved["memory"].get("accused", {}))),
+            "memory": Memory(**saved["memory"] | {"jumps": jumps}),
         }
     )
 

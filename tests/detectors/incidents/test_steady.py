@@ -13,16 +13,20 @@ from watchkeeper.config.schema import DEFAULT, Config, FleetLimits
 from watchkeeper.detectors.alarms.debounce import SETTLED_S
 from watchkeeper.detectors.alarms.events import AlarmBook, AlarmEvent, Finding, encode_event
 from watchkeeper.detectors.engine.pipeline import Pipeline
+from watchkeeper.detectors.engine.replay import events_of
 from watchkeeper.detectors.incidents.incidents import keep_name
 from watchkeeper.detectors.sentence import spoken
 from watchkeeper.evaluation.attacks.catalogue import catalogue, inject
 from watchkeeper.evaluation.attacks.command import attacked
 from watchkeeper.evaluation.attacks.flight import flights_of
+from watchkeeper.evaluation.protocol.feed import Variant
+from watchkeeper.evaluation.protocol.feed import batches as slices
+from watchkeeper.evaluation.protocol.splits import Recipe, simulated
 from watchkeeper.streams.batch import Batch
 from watchkeeper.streams.logs.source import open_log
 from watchkeeper.streams.simulate import simulate
 
-ONSET_S, ATTACK_S = 120.0, 60.0
+ONSET_S, ATTACK_S, JAMMED_S = 120.0, 60.0, 90.0
 MOST_CHANGES = 2
 ATTACKS = (
     ("gps_bias_20m", 120.0), ("gps_drift_1mps", 120.0),
@@ -81,6 +85,20 @@ def test_a_simulated_flight_under_attack() -> None:
     batches = list(scenario.batches())
     sound = next(flight.id for flight in flights_of(batches) if flight.id not in faulty and flight.id[:4] == "quad")
     check(lives(batches, "gps_bias_20m", sound))
+
+
+def test_a_jammed_receiver_keeps_its_name_when_no_fix_comes_any_more() -> None:
+    flight = simulated("quad-n", Recipe(901, 230)).from_zero()
+    jamming = msgspec.structs.replace(catalogue().find("gps_jamming_20m"), duration_s=JAMMED_S)
+    made = inject(jamming, flight, onset_s=ONSET_S)
+    events = list(events_of(Pipeline(CONFIG), slices([Variant(flight, made)], strict=True)))
+    contradiction = [event for event in events if event.kind == "gps_imu"]
+    silence = next(event for event in events if event.kind == "silence")
+    # the contradiction ends long before the jammer does, because there is nothing left that could contradict
+    assert contradiction[-1].state == "cleared"
+    assert silence.t < contradiction[-1].t < ONSET_S + JAMMED_S - 10.0
+    named = [e.diagnosis["type"] for e in events if e.diagnosis is not None and e.t >= silence.t]
+    assert set(named) == {"gps_jamming"}
 
 
 def test_the_book_lets_severity_rise_at_once_and_fall_after_a_settled_minute() -> None:
