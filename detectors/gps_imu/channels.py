@@ -159,20 +159,26 @@ def lasting_innovations(row: Vehicle, par: Settings, work: Work, dt: float) -> N
     first, state = (3, VEL) if with_velocity else (0, POS)
     keep = math.exp(-dt / DRIFT_S)
     late = (LATE_VELOCITY * par.timing_std_s * strain(row.accel)) ** 2
-    across = noise = 0.0
+    across = noise = back = 0.0
     for k in range(3):
         units = residual[first + k] / math.sqrt(cov[state + k, state + k] + variance[first + k] + DRIFT_LATE * late)
         row.drift[k] += (1.0 - keep) * ((0.0 if math.isnan(units) else units) - row.drift[k])
         if k < 2:
             across += row.drift[k] ** 2
         change = work.fix[3 + k] - row.fix[3 + k] - work.moved[k]
-        if not math.isnan(change):
-            loose = row.loose_mps if k < 2 else 0.0
-            noise += change * change / (2.0 * variance[3 + k] + loose * loose)
+        if math.isnan(change):
+            row.jolt[k] = 0.0
+            continue
+        loose = row.loose_mps if k < 2 else 0.0
+        square = 2.0 * variance[3 + k] + loose * loose
+        noise += change * change / square
+        # a noisy fix is two changes, there and back: the second must also be off from where the first began
+        back += (change + row.jolt[k]) ** 2 / square
+        row.jolt[k] = change
     gain = (1.0 + keep) / (1.0 - keep)
     distance[DRIFT] = math.sqrt(across * gain)
     distance[DRIFT_VERTICAL] = abs(row.drift[2]) * math.sqrt(gain)
-    distance[JUMP_VELOCITY] = math.sqrt(noise)
+    distance[JUMP_VELOCITY] = math.sqrt(min(noise, back))
     distance[NOISE_VELOCITY] = _mean_square(row, 1, noise / 3.0, NOISE_VELOCITY, dt)
 
 

@@ -163,6 +163,8 @@ class Vehicle:
     lead_s: float
     """How much older."""
     lead_weight: float
+    jolt: Vector
+    """What the velocity changed by at the last fix and the IMU did not feel, m/s."""
     jumped: Vector
     """Largest recent jump of position, velocity and height, in sigmas, forgotten within seconds."""
     along: Annotated[F8, (3,)]
