@@ -136,6 +136,36 @@ class Gdl90Out(Section, frozen=True):
     ] = 100
 
 
+class GnssIntegrity(Section, frozen=True):
+    """MAVLink's GNSS_INTEGRITY of one vehicle: whether its GPS is spoofed or jammed, for its autopilot or companion."""
+
+    vehicle: Annotated[str, text("the id of the vehicle; empty: off")] = ""
+    dry_run: Annotated[bool, text("nothing is sent: each change is logged with the bytes that would be")] = True
+    url: Annotated[
+        str,
+        text(
+            "where the vehicle, its companion or a router listens; needed unless dry_run",
+            pattern=r"^(udp://[^\s/:@]+:\d{1,5}/?)?$",
+            form="udp://HOST:PORT; empty: nowhere",
+        ),
+    ] = ""
+    system: Annotated[int, about("", "MAVLink system id of the message: that of the vehicle", ge=1, le=255)] = 1
+    component: Annotated[int, about("", "MAVLink component id of it; 191 is a companion computer", ge=1, le=255)] = 191
+    receiver: Annotated[
+        int, about("", "number of the GPS receiver, as in the vehicle's own messages", ge=0, le=255)
+    ] = 0
+    severity: Annotated[Literal["advisory", "caution", "warning"], text("an alarm counts from here on")] = "caution"
+    confidence: Annotated[
+        float,
+        about("", "probability from which on a name is told; below it both are unknown", ge=0.5, le=1),
+    ] = 0.8
+
+    def clashes(self) -> Iterator[tuple[str, str]]:
+        """Nowhere to send to."""
+        if self.vehicle and not self.dry_run and not self.url:
+            yield "url", "where to send is missing; only a dry run can do without"
+
+
 class HomeAssistant(Section, frozen=True):
     """Home Assistant's MQTT discovery: one device with a sensor for each kind of alarm."""
 

@@ -17,7 +17,7 @@ from watchkeeper.config.adapters.base import Source
 from watchkeeper.config.detectors import Detectors
 from watchkeeper.config.flink import Flink
 from watchkeeper.config.history import History
-from watchkeeper.config.outputs import Alertmanager, Gdl90Out, HomeAssistant, Notify, Webhook
+from watchkeeper.config.outputs import Alertmanager, Gdl90Out, GnssIntegrity, HomeAssistant, Notify, Webhook
 from watchkeeper.config.recordings import Recordings
 from watchkeeper.config.section import Extensible, Flag, Section, about, tables, text, texts
 from watchkeeper.config.tokens import Token
@@ -381,6 +381,7 @@ class Config(Section, frozen=True):
     alertmanager: Alertmanager = field(default_factory=Alertmanager)
     home_assistant: HomeAssistant = field(default_factory=HomeAssistant)
     gdl90: Gdl90Out = field(default_factory=Gdl90Out)
+    gnss_integrity: GnssIntegrity = field(default_factory=GnssIntegrity)
     history: History = field(default_factory=History)
     recordings: Recordings = field(default_factory=Recordings)
     http: Http = field(default_factory=Http)

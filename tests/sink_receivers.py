@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from watchkeeper.config.outputs import Alertmanager, Gdl90Out, HomeAssistant, Notify, Webhook
+from watchkeeper.config.outputs import Alertmanager, Gdl90Out, GnssIntegrity, HomeAssistant, Notify, Webhook
 from watchkeeper.config.schema import Broker, Http, Sinks
 from watchkeeper.daemon.demo.broker import EmbeddedBroker, free_port
 from watchkeeper.daemon.outputs import journal_file
@@ -173,7 +173,7 @@ class Tablet:
 
     def __init__(self, _folder: Path) -> None:
         self._port = free_port()
-        self.settings = Gdl90Out(url=f"udp://127.0.0.1:{self._port}")
+        self.settings: Any = Gdl90Out(url=f"udp://127.0.0.1:{self._port}")
         self._line: asyncio.DatagramTransport | None = None
 
     async def start(self) -> None:
@@ -189,6 +189,14 @@ class Tablet:
             await asyncio.sleep(0)
 
 
+class Companion(Tablet):
+    """Listens to UDP too."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self.settings = GnssIntegrity(vehicle="d0", dry_run=False, url=self.settings.url)
+
+
 COUNTERPARTS: dict[str, Any] = {
     "journal": FullDisk,
     "mqtt": MqttBroker,
@@ -199,6 +207,7 @@ COUNTERPARTS: dict[str, Any] = {
     "alertmanager": AlertServer,
     "notify": Phone,
     "gdl90": Tablet,
+    "gnss_integrity": Companion,
 }
 
 

@@ -19,6 +19,7 @@ from watchkeeper.daemon.outputs.journal_sink import JOURNAL
 from watchkeeper.daemon.outputs.mqtt import MQTT
 from watchkeeper.daemon.outputs.notify.sink import NOTIFY
 from watchkeeper.daemon.outputs.terminal import TERMINAL
+from watchkeeper.daemon.outputs.vehicle.integrity import GNSS_INTEGRITY
 from watchkeeper.daemon.outputs.webhook import WEBHOOK
 
 # In the order in which each event is put to them; the journal is the first stage, see journal_sink.py.
@@ -32,6 +33,7 @@ BUILT_IN: tuple[AnyDeclaration, ...] = (
     ALERTMANAGER,
     NOTIFY,
     GDL90_OUT,
+    GNSS_INTEGRITY,
 )
 
 

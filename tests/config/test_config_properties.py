@@ -32,6 +32,7 @@ FORMED = {
     "topics.output": PREFIX,
     "home_assistant.prefix": PREFIX,
     "flink.checkpoint_dir": st.sampled_from(("", "file:///var/checkpoints", "s3://bucket/watchkeeper")),
+    "gnss_integrity.url": st.just("udp://127.0.0.1:14550"),
     "gdl90.url": st.sampled_from(("", "udp://192.168.10.255:4000")),
     "alertmanager.url": st.sampled_from(("", "http://127.0.0.1:9093", "https://alerts.example/am")),
     "http.public_name": HOST | st.just(""),

@@ -4,24 +4,19 @@ Once a second: a heartbeat, and a traffic report of each aircraft with a fresh p
 most `max_reports`. The alert bit is on while an alarm of kind `conflict` or `los` is active about the aircraft. With
 `own` the aircraft of that id is the ownship report, as tablets expect it.
 
-UDP confirms nothing: an event is delivered when a round that shows it went out without an error. That the port is
-closed is known on the own machine and network only. The messages are those of streams/adapters/receivers/gdl90.py.
+How rounds go out, is in daemon/outputs/rounds.py. The messages are those of streams/adapters/receivers/gdl90.py.
 """
 
 from __future__ import annotations
 
-import asyncio
-import os
-import socket
 import time
 from collections.abc import Callable, Iterator
 from math import isfinite, nan
-from urllib.parse import urlsplit
 
 from watchkeeper.config.outputs import Gdl90Out
 from watchkeeper.daemon.live.view import Watched
-from watchkeeper.daemon.outputs.base import Context, Declaration, settled
-from watchkeeper.detectors.alarms.events import AlarmEvent
+from watchkeeper.daemon.outputs.base import Context, Declaration
+from watchkeeper.daemon.outputs.rounds import Rounds
 from watchkeeper.streams.adapters.receivers.gdl90 import (
     AIRBORNE,
     CATEGORIES,
@@ -40,7 +35,6 @@ from watchkeeper.streams.adapters.receivers.gdl90 import (
 )  # fmt: skip
 from watchkeeper.streams.messages import ADSB, Kind
 
-ROUND_S, ANSWER_S = 1.0, 0.05
 # A position older than this is not traffic any more.
 FRESH_S = 30.0
 ALERTS = ("conflict", "los")
@@ -50,61 +44,16 @@ _DAY_S = 86_400
 _OTHER_ADDRESS = 3
 
 
-class Gdl90Sink:
-    """One address. `run` is a task."""
+class Gdl90Sink(Rounds):
+    """One address."""
 
     name = "gdl90"
-    refused = dropped = 0
 
     def __init__(self, settings: Gdl90Out, watched: Watched, now: Callable[[], float] = time.time) -> None:
-        self.delivered = self.failures = self.waiting = 0
+        super().__init__(settings.url)
         self._settings = settings
         self._watched = watched
         self._now = now
-        self._problem = ""
-
-    def put(self, event: AlarmEvent) -> None:  # noqa: ARG002  what is active, the pipeline knows
-        """See Sink."""
-        self.waiting += 1
-
-    def health(self) -> list[str]:
-        """See Sink."""
-        return [f"{self._settings.url}: {self._problem}"] if self._problem else []
-
-    async def flush(self) -> None:
-        """See Sink."""
-        await settled(self)
-
-    async def run(self) -> None:
-        """Task: one round a second, or at once when there is news."""
-        where = urlsplit(self._settings.url)
-        line: socket.socket | None = None
-        try:
-            while True:
-                shown = self.waiting
-                try:
-                    line = line or _open(where.hostname or "", where.port or 0)
-                    for message in self.messages():
-                        line.send(message)
-                    # that nobody listens is answered after a moment, and would else be raised by the next round
-                    await asyncio.sleep(ANSWER_S)
-                    if code := line.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR):
-                        raise OSError(code, os.strerror(code))
-                    self._problem = ""
-                    self.delivered += shown
-                    self.waiting -= shown
-                except OSError as error:
-                    self.failures += 1
-                    self._problem = error.strerror or str(error)
-                    if line is not None:
-                        line.close()
-                    line = None
-                began = time.monotonic()
-                while time.monotonic() - began < ROUND_S and (not self.waiting or self._problem):
-                    await asyncio.sleep(0.02)
-        finally:
-            if line is not None:
-                line.close()
 
     def messages(self) -> Iterator[bytes]:
         """One round."""
@@ -123,14 +72,6 @@ class Gdl90Sink:
             values = [v if isfinite(v) and at >= oldest else nan for v, at in zip(value, fresh, strict=True)]
             kind = OWNSHIP if name == own else TRAFFIC
             yield framed(report(kind, name, fleet.callsigns.get(name, ""), values, alert=name in alert))
-
-
-def _open(host: str, port: int) -> socket.socket:
-    line = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    line.setsockopt(socket.SOL_SOCKET, socket.SO_BROADCAST, 1)
-    line.setblocking(False)
-    line.connect((host, port))
-    return line
 
 
 def _heartbeat(now: float) -> bytes:
