@@ -4,7 +4,7 @@ Once a second: a heartbeat, and a traffic report of each aircraft with a fresh p
 most `max_reports`. The alert bit is on while an alarm of kind `conflict` or `los` is active about the aircraft. With
 `own` the aircraft of that id is the ownship report, as tablets expect it.
 
-How rounds go out, is in daemon/outputs/rounds.py. The messages are those of streams/adapters/receivers/gdl90.py.
+How rounds go out, is in daemon/outputs/udp/rounds.py. The messages are those of streams/adapters/receivers/gdl90.py.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from math import isfinite, nan
 from watchkeeper.config.outputs import Gdl90Out
 from watchkeeper.daemon.live.view import Watched
 from watchkeeper.daemon.outputs.base import Context, Declaration
-from watchkeeper.daemon.outputs.rounds import Rounds
+from watchkeeper.daemon.outputs.udp.rounds import Rounds
 from watchkeeper.streams.adapters.receivers.gdl90 import (
     AIRBORNE,
     CATEGORIES,

@@ -8,7 +8,7 @@ A round a second, and one at once when there is news: spoofing and jamming, each
 
 An alarm counts from `severity` on, a name from `confidence` on. A dry run, which is the default, sends nothing: it logs
 each change with the bytes that it would send. What the autopilot does with the message is its own business; this is no
-command. The bytes are made by message.py, and go out by daemon/outputs/rounds.py.
+command. The bytes are made by message.py, and go out by daemon/outputs/udp/rounds.py.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from watchkeeper.config.outputs import GnssIntegrity
 from watchkeeper.daemon.live.view import Watched
 from watchkeeper.daemon.outputs.base import Context, Declaration
-from watchkeeper.daemon.outputs.rounds import Rounds
+from watchkeeper.daemon.outputs.udp.rounds import Rounds
 from watchkeeper.daemon.outputs.vehicle.message import State, framed, payload
 from watchkeeper.detectors.base import SEVERITIES
 

@@ -1,0 +1,1 @@
+"""Ways out that go by datagrams have this in common."""
