@@ -172,13 +172,14 @@ def lasting_innovations(row: Vehicle, par: Settings, work: Work, dt: float) -> N
         loose = row.loose_mps if k < 2 else 0.0
         square = 2.0 * variance[3 + k] + loose * loose
         noise += change * change / square
-        # a noisy fix is two changes, there and back: the second must also be off from where the first began
+        # a noisy fix is two changes, there and back: how far the second is off from where the first began
         back += (change + row.jolt[k]) ** 2 / square
         row.jolt[k] = change
     gain = (1.0 + keep) / (1.0 - keep)
     distance[DRIFT] = math.sqrt(across * gain)
     distance[DRIFT_VERTICAL] = abs(row.drift[2]) * math.sqrt(gain)
-    distance[JUMP_VELOCITY] = math.sqrt(min(noise, back))
+    distance[JUMP_VELOCITY] = math.sqrt(noise)
+    work.there_and_back = math.sqrt(back / noise) if back < noise else 1.0
     distance[NOISE_VELOCITY] = _mean_square(row, 1, noise / 3.0, NOISE_VELOCITY, dt)
 
 

@@ -30,6 +30,7 @@ from watchkeeper.detectors.gps_imu.scale import (
     is_moving,
     learn,
     scale_channels,
+    without_return,
 )
 from watchkeeper.detectors.gps_imu.state import (
     ACCURACY,
@@ -128,6 +129,7 @@ def take_gps(row: Vehicle, par: Settings, work: Work, t: float, data: F8, i: int
             learn_delay(row, par, work, span)
             learn_lead(row, span)
     calibrate(row, par, score, max(sigma[JUMP], sigma[JUMP_VELOCITY]), moving)
+    score = without_return(work, sigma, score)
     weigh(row, par, work, dt, healthy)
     add_shift(row, par, work, sigma, dt)
     for k in range(3):

@@ -50,6 +50,7 @@ from watchkeeper.detectors.gps_imu.state import (
     FREEZE,
     INSTANT,
     JUMP,
+    JUMP_VELOCITY,
     MOVING,
     POSITION,
     REPLAY,
@@ -151,11 +152,33 @@ def scale_channels(
     if row.interval >= BEAT_SLOW_S:
         path = max(sigma[JUMP], sigma[POSITION], sigma[STEP], sigma[AGAINST])
         sigma[TIMING] = min(sigma[TIMING], BEAT_AND_PATH * path)
-    # hardly more than the largest, because the channels share their errors: two at 0.92 of the threshold reach it
+    return fused(sigma)
+
+
+@njit(cache=True)
+def fused(sigma: F8) -> float:
+    """One score of all channels: hardly more than the largest, because they share their errors.
+
+    Two at 0.92 of the threshold reach it.
+    """
     total = 0.0
     for c in range(STUCK + 1):
         total += sigma[c] ** 8
     return float(max(math.sqrt(math.sqrt(math.sqrt(total))), sigma[REPLAY]))
+
+
+@njit(cache=True)
+def without_return(work: Work, sigma: F8, score: float) -> float:
+    """The score if a velocity jump counts only as far as it does not undo the one before.
+
+    White noise that happens to alternate is a row of jumps, each of which the level rightly calls one in a hundred:
+    together they are not one in a hundred to the power of their number. The level is taught by the whole jump, or it
+    would fall and all other channels rise.
+    """
+    if work.there_and_back >= 1.0:
+        return score
+    sigma[JUMP_VELOCITY] *= work.there_and_back
+    return fused(sigma)
 
 
 @njit(cache=True)

@@ -286,6 +286,8 @@ class Work:
     """The filter's position before the fix was fused."""
     total: Vector
     """Where the fix is, seen from the last position that was established, m."""
+    there_and_back: float
+    """Part of this epoch's velocity jump that is left when it is measured from before the last one, at most 1."""
     jumped: Annotated[F8, (2,)]
     """By how much the path of this fix left its velocity, horizontally and vertically, in sigmas."""
     against: float
