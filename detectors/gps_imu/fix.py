@@ -129,7 +129,7 @@ def take_gps(row: Vehicle, par: Settings, work: Work, t: float, data: F8, i: int
             learn_delay(row, par, work, span)
             learn_lead(row, span)
     calibrate(row, par, score, max(sigma[JUMP], sigma[JUMP_VELOCITY]), moving)
-    score = without_return(work, sigma, score)
+    score = without_return(row, work, sigma, score)
     weigh(row, par, work, dt, healthy)
     add_shift(row, par, work, sigma, dt)
     for k in range(3):

@@ -168,14 +168,13 @@ def fused(sigma: F8) -> float:
 
 
 @njit(cache=True)
-def without_return(work: Work, sigma: F8, score: float) -> float:
-    """The score if a velocity jump counts only as far as it does not undo the one before.
+def without_return(row: Vehicle, work: Work, sigma: F8, score: float) -> float:
+    """The score if a velocity jump in a run of suspicious epochs counts only as far as it does not undo the last one.
 
     White noise that happens to alternate is a row of jumps, each of which the level rightly calls one in a hundred:
-    together they are not one in a hundred to the power of their number. The level is taught by the whole jump, or it
-    would fall and all other channels rise.
+    together they are not one in a hundred to the power of their number. The level is taught by the whole jump.
     """
-    if work.there_and_back >= 1.0:
+    if work.there_and_back >= 1.0 or row.suspect_run == 0:
         return score
     sigma[JUMP_VELOCITY] *= work.there_and_back
     return fused(sigma)

@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 from watchkeeper.config.detectors.gps_imu import Channel
 from watchkeeper.config.schema import DEFAULT, FleetLimits
 from watchkeeper.detectors.fleet.fleet import Fleet
+from watchkeeper.detectors.gps_imu.channels import lasting_innovations
 from watchkeeper.detectors.gps_imu.constants import LEVEL_FIRST, LEVEL_MAX, LEVEL_MIN, USUAL_FIRST, WEIGHT
 from watchkeeper.detectors.gps_imu.detector import GpsImu
-from watchkeeper.detectors.gps_imu.scale import calibrate, learn
-from watchkeeper.detectors.gps_imu.state import CHANNELS, MOVING, REST, SCALED, TRACKING, Vehicle
+from watchkeeper.detectors.gps_imu.scale import calibrate, fused, learn, without_return
+from watchkeeper.detectors.gps_imu.state import CHANNELS, JUMP_VELOCITY, MOVING, REST, SCALED, TRACKING, Vehicle, Work
 from watchkeeper.detectors.kernels.records import blank
 from watchkeeper.streams.kernels import njit
 
@@ -130,3 +131,46 @@ def test_an_excursion_that_dithers_about_its_level_counts_once():
     learn(table[0], PAR, 0.1 * first, 0.2)
     learn(table[0], PAR, 1.2 * first, 0.2)
     assert np.all(table["usual"][0] > 1.1 * first)
+
+
+@njit
+def _jolt(table, works, par, velocity, limit, whole, left):
+    """Velocities of fixes that the IMU feels nothing of: each jump, and what the score has of it."""
+    row, work = table[0], works[0]
+    sigma = np.zeros(len(CHANNELS))
+    for i in range(len(velocity)):
+        work.fix[:] = 0.0
+        work.fix[3] = velocity[i]
+        lasting_innovations(row, par, work, 0.2)
+        sigma[JUMP_VELOCITY] = whole[i] = work.distance[JUMP_VELOCITY]
+        left[i] = without_return(row, work, sigma, fused(sigma))
+        row.suspect_run = row.suspect_run + 1 if left[i] >= limit else 0
+        row.fix[:] = work.fix
+
+
+def jolts(velocity: np.ndarray, limit: float = 1.0) -> tuple[np.ndarray, np.ndarray]:
+    table, work = blank(Vehicle, 1), blank(Work, 1)
+    table["cov"], work["variance"], table["usual"] = np.eye(table["cov"].shape[1]), 1.0, 1.0
+    whole, left = np.empty(len(velocity)), np.empty(len(velocity))
+    _jolt(table, work, PAR, velocity, limit, whole, left)
+    return whole, left
+
+
+def test_noise_that_alternates_is_no_run_of_jumps_and_what_goes_one_way_is():
+    whole, left = jolts(np.array([0.0, 1.0, -1.0, 1.0, -1.0, 1.0, -1.0, 1.0, -1.0]))
+    over = left >= 1.0
+    assert (whole[2:] >= 1.0).all()
+    assert over.any()
+    assert not (over[1:] & over[:-1]).any()
+    for lies in (np.r_[np.zeros(3), np.full(5, 3.0)], np.r_[np.zeros(3), 2.0 * np.arange(8)]):
+        whole, left = jolts(lies)
+        assert whole.max() > 1.0
+        assert left == pytest.approx(whole)
+
+
+@given(st.lists(st.floats(-20.0, 20.0), min_size=3, max_size=30))
+def test_what_counts_of_a_jump_is_never_more_than_the_jump_and_alone_it_is_all_of_it(velocity: list[float]):
+    whole, left = jolts(np.array(velocity))
+    assert (left <= whole + 1e-9).all()
+    alone = np.r_[True, left[:-1] < 1.0]
+    assert left[alone] == pytest.approx(whole[alone])
