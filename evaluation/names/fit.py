@@ -124,7 +124,7 @@ def probabilities(rows: Sequence[Example], table: F8) -> F8:
 
 def source(table: F8, flights: Sequence[str], count: int) -> str:
     """The module that holds the coefficients."""
-    labels = [f"{part} {channel}" for part in ("mean", "peak", "first") for channel in CHANNELS]
+    labels = [f"{part} {channel}" for part in ("mean", "peak", "first", "over") for channel in CHANNELS]
     lines = [
         f"    ({', '.join(f'{value:.4f}' for value in row)}),  # {label}"
         for row, label in zip(table.tolist(), [*labels, "age", "constant"], strict=True)

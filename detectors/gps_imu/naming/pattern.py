@@ -2,8 +2,10 @@
 
 A pattern begins with an epoch over the threshold and ends after CALM_S without one. Of each channel, in thresholds and
 clipped at CAP, it has the mean over its time, the largest, and what the first epoch showed; a step and a drift end
-alike and begin differently. The probabilities are those of a multinomial logistic model whose coefficients are fitted
-and frozen (coefficients.py). Evidence adds up: the longer the pattern, the less one epoch moves the name.
+alike and begin differently. It also has the share of its time that the channel itself was over the threshold: errors
+that scatter are there and gone, those that last stay. The probabilities are those of a multinomial logistic model
+whose coefficients are fitted and frozen (coefficients.py). Evidence adds up: the longer the pattern, the less one
+epoch moves the name.
 
 One thread of sums in a fixed order, so that the same epochs give the same bytes however vehicles are spread.
 """
@@ -35,7 +37,7 @@ MOST_S, FIRST_S = 1.0, 0.2
 # A name is said once a pattern is so old, and another one no sooner than so long after it, s. Chosen: an incident is
 # first looked into 3 s after its alarm.
 SAID_S, AGAIN_S = 2.0, 4.0
-WIDTH = 3 * len(CHANNELS) + 1
+WIDTH = 4 * len(CHANNELS) + 1
 _CHANNELS = len(CHANNELS)
 
 
@@ -51,6 +53,8 @@ class Pattern:
     """Integrals over its time."""
     peak: Annotated[F8, (_CHANNELS,)]
     first: Annotated[F8, (_CHANNELS,)]
+    over_s: Annotated[F8, (_CHANNELS,)]
+    """For how long each channel was over the threshold."""
     said: int
     """Number of the name that was said last, from 1; 0: none."""
     said_s: float
@@ -70,12 +74,13 @@ def grow(row: Pattern, t: float, over: bool, level: F8) -> bool:
         if not over:
             return False
         for c in range(level.size):
-            row.total[c] = row.peak[c] = 0.0
+            row.total[c] = row.peak[c] = row.over_s[c] = 0.0
             row.first[c] = _clip(level[c])
     row.seconds += step_s
     for c in range(level.size):
         row.total[c] += step_s * _clip(level[c])
         row.peak[c] = max(row.peak[c], _clip(level[c]))
+        row.over_s[c] += step_s if level[c] >= 1.0 else 0.0
     return row.seconds > 0.0
 
 
@@ -86,13 +91,14 @@ def _clip(level: float) -> float:
 
 @njit(cache=True)
 def features(row: Pattern, out: F8) -> None:
-    """What the model sees of a pattern: means, peaks, the first epoch, and its age."""
+    """What the model sees of a pattern: means, peaks, the first epoch, shares of time, and its age."""
     n = row.total.size
     for c in range(n):
         out[c] = row.total[c] / row.seconds
         out[n + c] = row.peak[c]
         out[2 * n + c] = row.first[c]
-    out[3 * n] = math.log1p(row.seconds)
+        out[3 * n + c] = row.over_s[c] / row.seconds
+    out[4 * n] = math.log1p(row.seconds)
 
 
 @njit(cache=True)

@@ -62,6 +62,8 @@ def test_a_pattern_remembers_how_it_began_and_its_worst_and_its_mean():
     assert (seen[n + JUMP], seen[2 * n + JUMP]) == (CAP, CAP)
     assert seen[DRIFT] == pytest.approx(1.5)
     assert (seen[n + DRIFT], seen[2 * n + DRIFT]) == (3.0, 0.0)
+    # one epoch of ten; and those of 0, 1/3, 2/3 … that are at least 1
+    assert (seen[3 * n + JUMP], seen[3 * n + DRIFT]) == pytest.approx((0.1, 0.7))
 
 
 def test_a_name_is_said_when_it_is_old_enough_and_another_one_not_at_once():
