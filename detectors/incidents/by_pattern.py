@@ -27,8 +27,8 @@ OF_NAME: dict[str, tuple[str, str]] = {
 STOPS: dict[str, float] = {"jamming": 0.9}
 STOPS_BY_CHANCE = 0.02
 # A sensor is accused by a pattern that is its own with this probability. Chosen: below it, a look at the forces may say
-# more.
-ACCUSED = 0.8
+# more (as UNSURE in incidents.py).
+ACCUSED = 0.85
 
 
 def likely(evidence: Mapping[str, Any]) -> dict[str, float]:

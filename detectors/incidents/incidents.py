@@ -57,8 +57,9 @@ LOOK_S = 1.0
 # An answer this probable that is found again stands until another alarm joins.
 SETTLED = 0.9
 # Below this probability an IMU is not accused by its pattern alone where the vehicle sends its attitude: forces and
-# velocities are compared then. Chosen: a slow pull of the GPS and an accelerometer bias look alike at first.
-UNSURE = 0.7
+# velocities are compared then. Chosen: a slow pull of the GPS and an accelerometer bias look alike at first, up to 0.83
+# in the scenario `spoof`.
+UNSURE = 0.85
 LATE = frozenset({"latency", "early"})
 # What alarms say when fixes stop, and nothing else does: a stream that falls silent has lost its rate as well.
 OF_A_STOP = {"silence": ["gps"], "link": ["gps_rate"]}
