@@ -22,6 +22,8 @@ OF_NAME: dict[str, tuple[str, str]] = {
     "clock": ("misconfiguration", ""),
     **dict.fromkeys(("imu_bias", "imu_scale", "imu_stuck", "imu_saturation"), ("imu_fault", "imu")),
 }
+# A fault type and a location.
+Answer = tuple[str, str]
 # How often fixes stop after a contradiction has begun. Chosen: a jammer that comes nearer ends in silence, the others
 # have no reason to.
 STOPS: dict[str, float] = {"jamming": 0.9}
@@ -76,6 +78,28 @@ def by_pattern(vehicle: str, evidence: Mapping[str, Any], *, silent: bool = Fals
             for (kind, sensor), share in ranked[1 : 1 + ALTERNATIVES]
         ],
     )
+
+
+def outweighs(found: Answer, before: Answer, evidence: Mapping[str, Any], odds: float) -> bool:
+    """Whether a pattern lets one answer (type, location) take the place of another that was found by other means.
+
+    It does where it knows nothing of one of the two.
+
+    >>> pattern = {f"{name}_p": {"spoofing": 0.4, "imu_bias": 0.5}.get(name, 0.01) for name in NAMES}
+    >>> outweighs(("imu_fault", "v/imu"), ("gps_spoofing", "v/gps"), pattern, 4.0)
+    False
+    >>> outweighs(("performance_degradation", "v/gps"), ("gps_spoofing", "v/gps"), pattern, 4.0)
+    True
+    """
+    p = likely(evidence)
+    shares = []
+    for kind, place in (found, before):
+        sensor = place.rpartition("/")[2] if "/" in place else ""
+        own = [p[name] for name in p if OF_NAME[name] == (kind, sensor)]
+        if not own:
+            return True
+        shares.append(sum(own))
+    return shares[0] >= odds * shares[1]
 
 
 def _place(vehicle: str, sensor: str) -> str:

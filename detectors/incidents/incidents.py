@@ -35,7 +35,7 @@ from watchkeeper.detectors.alarms.events import (
 from watchkeeper.detectors.base import SEVERITIES, Detector
 from watchkeeper.detectors.declaration import Ended
 from watchkeeper.detectors.fleet.fleet import Fleet
-from watchkeeper.detectors.incidents.by_pattern import accused_by, by_pattern, likely
+from watchkeeper.detectors.incidents.by_pattern import accused_by, by_pattern, likely, outweighs
 from watchkeeper.detectors.incidents.clock import Memory, Situation
 from watchkeeper.detectors.incidents.declaration import INCIDENT
 from watchkeeper.detectors.incidents.diagnoser import Diagnosis, Rule, investigate
@@ -208,11 +208,18 @@ class Incidents:
         known = [s for s in symptoms_of(case.alarms.values(), self._streams) if s.sensor in topology]
         now = self._situation(case, topology, t)
         tools = LiveTools(self._fleet, self._stats, network, topology, self._frames, now, case.memory)
-        found = self._named(case, tools) or investigate(tools, topology, known, self._rule).diagnosis()
+        named = self._named(case, tools)
+        found = named or investigate(tools, topology, known, self._rule).diagnosis()
         if found is not None and found.confidence >= cfg.sure and not now.contradicted:
             # nothing to wait for: only where sensors contradict each other the story goes on for a while
             case.due_t = inf
         before = case.diagnosis
+        if found is not None and before is not None and named is None:
+            # one look at the forces may contradict the one before; the pattern has seen what was between
+            pattern = case.memory.likely.get(case.subjects[0], {})
+            answer = found.type, found.location
+            if answer != _answer(before) and not outweighs(answer, _answer(before), pattern, cfg.switch_odds):
+                found = None
         if found is not None:
             case.diagnosis = keep_name(before, msgspec.to_builtins(found), cfg.switch_odds)
             case.diagnosis["evidence"] += network.remarks(vehicles)
