@@ -65,7 +65,7 @@ def good(setting: Setting) -> st.SearchStrategy[Any]:
         return declared_vehicles()
     if setting.table is Token:
         return st.lists(tokens(), max_size=3).map(tuple)
-    if setting.key.endswith("signal.limits"):
+    if setting.key.endswith(("signal.limits", "signal.seasons")):
         return st.just(())
     if setting.key == "http.trusted":
         return st.lists(st.ip_addresses().map(str), max_size=3).map(tuple)
@@ -76,7 +76,7 @@ def good(setting: Setting) -> st.SearchStrategy[Any]:
     if setting.key == "kinds":
         return st.lists(st.sampled_from(("conflict", "gps_imu")), max_size=3).map(tuple)
     one = st.sampled_from(setting.choices) if setting.choices else TEXT
-    if setting.key.endswith(("limits_only", "signals")):
+    if setting.key.endswith(("limits_only", "signals", "recordings.without")):
         # patterns of names, none blank; lists in the environment are parted at commas, and their parts are stripped
         one = TEXT.map(lambda text: text.replace(",", ";").strip()).filter(bool)
     return st.lists(one, max_size=4).map(tuple) if setting.kind is tuple else one
