@@ -88,7 +88,7 @@ class Format:
     holds: tuple[bytes, ...] = ()
     """Bytes near its beginning that tell it from other files with the same ending."""
     chooses: bool = False
-    """Whether the reader also takes the section `[recordings]` (None: its defaults), which chooses signals."""
+    """Whether the reader takes the section `[recordings]`, which chooses signals, as well where there is one."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,7 +34,7 @@ def open_log(path: Path | str, recordings: Recordings | None = None) -> Source:
     known = format_of(path)
     opener: Callable[..., Source] = resolve(known.reader)
     with unforeseen(path):
-        return Fenced(path, opener(path, recordings) if known.chooses else opener(path))
+        return Fenced(path, opener(path, recordings) if known.chooses and recordings else opener(path))
 
 
 def format_of(path: Path) -> Format:
