@@ -52,6 +52,15 @@ def place_words(location: str) -> str:
     return f"the {sensor.upper()} of {device}" if sensor else device
 
 
+def likely(confidence: float) -> str:
+    """How probable in a sentence.
+
+    >>> likely(0.934), likely(0.999)
+    ('93 %', 'over 99 %')
+    """
+    return "over 99 %" if confidence >= SURE else f"{100.0 * confidence:.0f} %"
+
+
 def cause_words(diagnosis: Mapping[str, Any], subject: str) -> str:
     """The most likely cause and how likely it is, for an alarm about this subject.
 
@@ -60,11 +69,10 @@ def cause_words(diagnosis: Mapping[str, Any], subject: str) -> str:
     >>> cause_words({"type": "link_failure", "location": "broker~gw-1", "confidence": 0.999}, "quad-3")
     'a failure of the link between broker and gw-1 (over 99 %)'
     """
-    likely = "over 99 %" if diagnosis["confidence"] >= SURE else f"{100.0 * diagnosis['confidence']:.0f} %"
     itself, of_place = _FAULTS.get(diagnosis["type"], (f"{diagnosis['type'].replace('_', ' ')}",) * 2)
     own = {subject, f"{subject}/gps", f"{subject}/imu"}
     words = itself if diagnosis["location"] in own else f"{of_place} {place_words(diagnosis['location'])}"
-    return f"{words} ({likely})"
+    return f"{words} ({likely(diagnosis['confidence'])})"
 
 
 def _say(subjects: Sequence[str], facts: IncidentFacts) -> str:

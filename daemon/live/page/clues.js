@@ -28,6 +28,12 @@ export function placeWords(location) {
 export const faultAt = ({ type, location }) => `${vocabulary().faults[type] ?? `${type.replaceAll('_', ' ')} at`} ${placeWords(location)}`;
 
 /**
+ * How probable, in the words of the sentence: no diagnosis is sure.
+ * @type {(confidence: number) => string}
+ */
+export const likely = (confidence) => (confidence >= 0.995 ? 'over 99 %' : `${Math.round(100 * confidence)} %`);
+
+/**
  * A line for each thing that a diagnosis rests on; the streams that show one sign share a line.
  * @type {(evidence: Clue[]) => string[]}
  */

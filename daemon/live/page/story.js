@@ -1,6 +1,6 @@
 // The story of one alarm: the steps of its life, each a way to that moment, its diagnosis, and its evidence with units.
 
-import { clues, faultAt } from './clues.js';
+import { clues, faultAt, likely } from './clues.js';
 import { el, facts } from './dom.js';
 import { kindOf } from './kinds.js';
 import { clock, label, short, span } from './units.js';
@@ -89,7 +89,7 @@ export function diagnosisCard({ type, location, confidence, evidence = [], alter
   const said = clues(evidence).map((line) => el('li', {}, line));
   const others = alternatives.slice(0, 3).map((other) => `${faultAt(other)} ${Math.round(100 * other.confidence)} %`);
   return el('div.diagnosis', {},
-    el('h3', {}, faultAt({ type, location }), el('span', {}, `${Math.round(100 * confidence)} %`)),
+    el('h3', {}, faultAt({ type, location }), el('span', {}, likely(confidence))),
     el('div.sure', {}, bar),
     said.length ? el('ul', {}, ...said) : null,
     others.length ? el('p.tag', {}, `or: ${others.join('; ')}`) : null);

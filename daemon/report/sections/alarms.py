@@ -14,7 +14,7 @@ from watchkeeper.daemon.report.sections.ways import ways_out
 from watchkeeper.daemon.report.words import brief, count, exact, lasted
 from watchkeeper.detectors.coverage.declaration import spoken
 from watchkeeper.detectors.incidents.clues import clues, fault_at
-from watchkeeper.detectors.incidents.declaration import INCIDENT
+from watchkeeper.detectors.incidents.declaration import INCIDENT, likely
 
 # Alarms told one by one, and those of them that are open at once; the others are counted.
 CARDS, OPEN = 100, 12
@@ -143,7 +143,7 @@ def _diagnosis(found: dict[str, Any] | None) -> Html | None:
         el(
             "p",
             el("b", fault_at(found)),
-            f", {100.0 * found['confidence']:.0f} % sure",
+            f", {likely(found['confidence'])} sure",
             f"; or {others}" if others else "",
         ),
         el("ul", (el("li", line) for line in said)) if said else None,

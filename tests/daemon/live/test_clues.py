@@ -9,6 +9,7 @@ from typing import Any
 from watchkeeper.detectors.incidents import expect
 from watchkeeper.detectors.incidents.by_pattern import OF_NAME
 from watchkeeper.detectors.incidents.clues import FINDINGS, PATTERNS, SIGNS, TOOLS, clues, fault_at
+from watchkeeper.detectors.incidents.declaration import likely
 from watchkeeper.detectors.incidents.faults import FAULT_TYPES
 from watchkeeper.detectors.incidents.tools import SYMPTOMS, Tool
 
@@ -30,17 +31,18 @@ FAULTS = [
     for place in ("uav-1", "uav-1/gps", "gw-1~uav-1")
 ]
 IN_PAGE = """async ([evidence, faults]) => {
-  const { clues, faultAt } = await import('/page/clues.js');
+  const { clues, faultAt, likely } = await import('/page/clues.js');
   const { learnKinds } = await import('/page/kinds.js');
   await learnKinds();
-  return [clues(evidence), faults.map(faultAt)];
+  return [clues(evidence), faults.map(faultAt), [0.934, 0.5, 0.9949, 0.995, 1].map(likely)];
 }"""
 
 
 def test_the_page_and_a_report_say_the_same(screen: Any) -> None:
-    lines, faults = screen().page.evaluate(IN_PAGE, [EVIDENCE, FAULTS])
+    lines, faults, probable = screen().page.evaluate(IN_PAGE, [EVIDENCE, FAULTS])
     assert lines == clues(EVIDENCE)
     assert faults == [fault_at(fault) for fault in FAULTS]
+    assert probable == [likely(confidence) for confidence in (0.934, 0.5, 0.9949, 0.995, 1.0)]
     assert not [line for line in lines if "undefined" in line]
 
 
