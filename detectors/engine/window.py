@@ -25,17 +25,36 @@ FEW = 2**16
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Accepted samples of one kind, in arrival order."""
+    """Accepted samples of one kind, in arrival order.
+
+    Sample i has column i of the data, or where there is a `column`, column[i]: values are moved once, to their window.
+    """
 
     slot: I4
     via: I4
     t: F8
     data: F8
+    column: I8 | None = None
 
     def take(self, rows: I8 | slice) -> Block:
         """The given rows, in that order."""
-        data = self.data[:, rows] if isinstance(rows, slice) else np.take(self.data, rows, axis=1)
-        return Block(self.slot[rows], self.via[rows], self.t[rows], data)
+        slot, via, t = self.slot[rows], self.via[rows], self.t[rows]
+        if self.column is not None:
+            return Block(slot, via, t, self.data, self.column[rows])
+        return (
+            Block(slot, via, t, self.data[:, rows]) if isinstance(rows, slice) else Block(slot, via, t, self.data, rows)
+        )
+
+    def values(self, order: I8) -> F8:
+        """The data of these rows, in that order."""
+        values: F8 = np.take(self.data, order if self.column is None else self.column[order], axis=1)
+        return values
+
+    def whole(self) -> Block:
+        """The same with data of its own: what waits must not keep the memory of more than itself."""
+        if self.column is None:
+            return self
+        return Block(self.slot, self.via, self.t, np.take(self.data, self.column, axis=1))
 
 
 class Pending:
@@ -50,7 +69,7 @@ class Pending:
     def add(self, block: Block) -> None:
         """Queue accepted samples."""
         if len(block.t):
-            self._blocks.append(block)
+            self._blocks.append(block.whole())
             self.n += len(block.t)
             self.first_t = min(self.first_t, float(block.t.min()))
 
@@ -92,7 +111,7 @@ class Pending:
         if not self.n:
             return {}
         # sorted once stays sorted
-        whole = in_time_order(self._whole())
+        whole = in_time_order(self._whole()).whole()
         self._blocks = [whole]
         return {"slot": whole.slot, "via": whole.via, "t": whole.t, "data": whole.data}
 
@@ -127,8 +146,7 @@ def samples_of(kind: Kind, block: Block, slots: int, count_duplicates: Callable[
     if kind is not Kind.SIGNAL and duplicate.any():
         count_duplicates(int(duplicate.sum()))
         order = order[~duplicate]
-    data = np.take(block.data, order, axis=1)
-    return Samples(kind, block.slot[order], block.t[order], data, block.via[order])
+    return Samples(kind, block.slot[order], block.t[order], block.values(order), block.via[order])
 
 
 @njit(cache=True)
