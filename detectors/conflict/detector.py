@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
 from functools import cache
 from typing import Any, ClassVar, NamedTuple
 
@@ -41,7 +40,7 @@ from watchkeeper.detectors.conflict.constants import (
     WORTH,
 )
 from watchkeeper.detectors.conflict.declaration import DECLARATION
-from watchkeeper.detectors.conflict.followed import Followed
+from watchkeeper.detectors.conflict.followed import Followed, keys
 from watchkeeper.detectors.conflict.futures import Motion, futures
 from watchkeeper.detectors.conflict.ghosts import Ghosts
 from watchkeeper.detectors.conflict.hindsight import Hindsight, rank
@@ -76,6 +75,7 @@ class PairNumbers:
 
 
 NUMBERS = layout(PairNumbers).names or ()
+LOS = NUMBERS.index("los")
 _CAUTION, _WARNING = 1, 2
 
 
@@ -142,8 +142,7 @@ class Conflict:
             return [_nobody(kind) for kind, on in (("conflict", c.enabled), ("los", self._los_enabled)) if on]
         pairs = self._join(scan.pairs[: scan.run(n, m)], window.t)
         judge(pairs, self._row_of, scan.state, self._motion, self._outlook, self._asked, self._futures)
-        pairs = self._follow(pairs, n, window.t)
-        followed = self._followed.among(pairs["a"], pairs["b"])
+        pairs, followed = self._follow(pairs, n, window.t)
         named = self._named[: _worth_naming(pairs, followed, c.probability, self._named)]
         look_further(named, pairs, self._row_of, scan.state, m.horizon_s)
         self._last, self._figures = (pairs, scan.overflow, n), None
@@ -151,29 +150,29 @@ class Conflict:
         rows = named[order]
         severity, epoch, told = np.empty(len(rows), np.uint8), np.empty(len(rows)), room(PairNumbers, len(rows))
         _tell(rows, pairs, fleet.last_t[adsb], self._grades, severity, epoch, told)
-        separation_nm, vertical_ft = pairs["apart_m"][rows] / NM_M, pairs["level_ft"][rows] + c.altitude_step_ft
-        least = self._hindsight.least(a, b, vertical_ft, self._followed.among(a, b), window.t)
-        found = Found(window.t, a, b, epoch, told, least, separation_nm)
+        vertical_ft = pairs["level_ft"][rows] + c.altitude_step_ft
+        least = self._hindsight.least(a, b, vertical_ft, followed[rows], window.t)
+        was_lost, ranks, closest = np.empty(len(rows), np.bool_), np.empty(len(rows)), room(PairNumbers, len(rows))
+        _look_back(rows, pairs, least, was_lost, ranks, closest)
+        found = Found(window.t, a, b, epoch, _table(told), np.ascontiguousarray(least["t"]), ranks, _table(closest))
         evidence = []
         if c.enabled:
-            conflict = found.evidence("conflict", pairs["probability"][rows], pairs["asked"][rows], severity)
-            evidence.append(replace(conflict, further=lambda row: self._further(conflict, row)))
-        if self._los_enabled:
-            reach_nm = pairs["reach_m"][rows] / NM_M
-            closeness = np.minimum(reach_nm / np.maximum(told["sep_nm"], 1e-9), SCORE_MAX)
-            score, warning = np.where(told["los"] > 0.0, closeness, 0.0), np.full(len(rows), _WARNING, np.uint8)
-            evidence.append(
-                found.evidence(
-                    "los", score, full(len(score), 1.0), warning, np.flatnonzero((told["los"] > 0.0) | found.was_lost)
-                )
-            )
+            asked = pairs["asked"][rows]
+            evidence.append(found.evidence("conflict", pairs["probability"][rows], asked, severity, self._further))
+        if self._los_enabled and len(near := np.flatnonzero((lost := told["los"] > 0.0) | was_lost)):
+            reach_nm = pairs["reach_m"][rows[near]] / NM_M
+            closeness = np.minimum(reach_nm / np.maximum(told["sep_nm"][near], 1e-9), SCORE_MAX)
+            score, warning = np.where(lost[near], closeness, 0.0), np.full(len(near), _WARNING, np.uint8)
+            evidence.append(found.among(near).evidence("los", score, full(len(near), 1.0), warning))
+        elif self._los_enabled:
+            evidence.append(_nobody("los"))
         return evidence
 
-    def _further(self, conflict: Evidence, row: int) -> dict[str, Any]:
+    def _further(self, a: int, b: int, lost: bool) -> dict[str, Any]:
         """The ways out of a pair, from the states of this tick; where separation is lost, nothing keeps it."""
-        if conflict.b is None or conflict.numbers["los"][row] > 0.0:
+        if lost:
             return {}
-        slots = (int(conflict.a[row]), int(conflict.b[row]))
+        slots = (a, b)
         ids = (self._fleet.ids[slots[0]], self._fleet.ids[slots[1]])
         i, j = (int(self._row_of[slot]) for slot in slots)
         return {"ways": self._ways.of(i, j, ids, self._scan.state, self._minima)}
@@ -186,7 +185,7 @@ class Conflict:
         """The pairs without those that are one aircraft under two addresses."""
         one = self._ghosts.among(pairs, self._scan.state, self._row_of, self._fleet.ids, t)
         if len(one):
-            one = one[~self._followed.among(pairs["a"][one], pairs["b"][one])]
+            one = one[~self._followed.among(keys(pairs["a"][one], pairs["b"][one]))]
         self._joined = len(one)
         if not len(one):
             return pairs
@@ -194,21 +193,26 @@ class Conflict:
         pairs[: len(kept)] = kept
         return pairs[: len(kept)]
 
-    def _follow(self, pairs: NDArray[Any], n: int, t: float) -> NDArray[Any]:
-        """The pairs, with those that were in conflict a little while ago and are harmless now."""
+    def _follow(self, pairs: NDArray[Any], n: int, t: float) -> tuple[NDArray[Any], Bool]:
+        """The pairs, with those that were in conflict a little while ago and are harmless now; which are followed."""
         followed, scan = self._followed, self._scan
         c = self._config
-        over = (pairs["probability"] >= pairs["asked"]) | pairs["lost"]
+        key, probability, asked = keys(pairs["a"], pairs["b"]), pairs["probability"], pairs["asked"]
+        over = (probability >= asked) | pairs["lost"]
         if len(followed.key):
             # an alarm lasts until it is well below, and is to see all of it
-            lasts = pairs["probability"] >= pairs["asked"] * c.debounce.clear_ratio
-            over |= lasts & followed.among(pairs["a"], pairs["b"])
-        if over.any() or len(followed.key):
-            followed.note(pairs["a"][over], pairs["b"][over], t, len(scan.pairs))
-        a, b = followed.missing(pairs["a"], pairs["b"])
+            over |= (probability >= asked * c.debounce.clear_ratio) & followed.among(key)
+        if len(followed.key) or over.any():
+            followed.note(key[over], t, len(scan.pairs))
+        if not len(followed.key):
+            return pairs, np.zeros(len(pairs), np.bool_)
+        a, b = followed.missing(key)
         more = add_pairs(a, b, self._row_of, scan.slot, n, self._minima, scan.state, scan.pairs[len(pairs) :])
         scan.pairs["asked"][len(pairs) : len(pairs) + more] = c.probability
-        return scan.pairs[: len(pairs) + more]
+        # what was added is followed
+        among = np.ones(len(pairs) + more, np.bool_)
+        among[: len(pairs)] = followed.among(key)
+        return scan.pairs[: len(pairs) + more], among
 
     def quiet_until(self, t: float) -> float:
         """Predictions move on while there is anybody to predict; after that nothing changes without reports."""
@@ -274,51 +278,61 @@ class Found(NamedTuple):
     a: I4
     b: I4
     epoch: F8
-    told: NDArray[Any]
-    least: NDArray[Any]
-    separation_nm: F8
+    told: F8
+    """The numbers of now, a row for each pair."""
+    least_t: F8
+    rank: F8
+    least: F8
+    """When they were closest of late, how bad that was, and the numbers of then."""
 
-    @property
-    def was_lost(self) -> Bool:
-        """Which pairs had lost separation when they were closest, of late."""
-        lost: Bool = self.least["level"] & (self.least["sep_m"] < self.separation_nm * NM_M - ON_LIMIT_M)
-        return lost
+    def among(self, rows: I8) -> Found:
+        """What is said about some of them."""
+        a, b, epoch, told = self.a[rows], self.b[rows], self.epoch[rows], self.told[rows]
+        return Found(self.t, a, b, epoch, told, self.least_t[rows], self.rank[rows], self.least[rows])
 
-    def evidence(self, kind: str, score: F8, threshold: F8, severity: U1, rows: I8 | slice = slice(None)) -> Evidence:
-        """The evidence for one kind, of these rows."""
-        a, least = self.a[rows], self.least[rows]
+    def evidence(
+        self, kind: str, score: F8, threshold: F8, severity: U1, further: Callable[[int, int, bool], Any] | None = None
+    ) -> Evidence:
+        """The evidence for one kind. `further`: of a pair, and whether it has lost separation."""
+        a, b, told = self.a, self.b, self.told
+
+        def of_row(row: int) -> dict[str, Any]:
+            return further(int(a[row]), int(b[row]), told[row, LOS] > 0.0) if further is not None else {}
+
         return Evidence(
             kind=kind,
             a=a,
-            b=self.b[rows],
+            b=b,
             t=full(len(a), self.t),
-            epoch=self.epoch[rows],
-            score=score[rows],
-            threshold=threshold[rows],
-            severity=severity[rows],
-            numbers=_columns(self.told[rows]),
+            epoch=self.epoch,
+            score=score,
+            threshold=threshold,
+            severity=severity,
+            numbers=dict(zip(NUMBERS, told.T, strict=True)),
             sparse=True,
-            hindsight=base.Hindsight(least["t"], rank(least), _closest(least, self.was_lost[rows])),
+            hindsight=base.Hindsight(self.least_t, self.rank, dict(zip(NUMBERS, self.least.T, strict=True))),
+            further=of_row if further is not None else None,
         )
 
 
-def _closest(least: NDArray[Any], lost: Bool) -> dict[str, F8]:
-    """The numbers of the moments in which the pairs were closest."""
-    sep_nm = least["sep_m"] / NM_M
-    return {
-        "tcpa_s": full(len(least), 0.0),
-        "dcpa_nm": sep_nm,
-        "dcpa_m": least["sep_m"],
-        "vsep_ft": least["vsep_ft"],
-        "sep_nm": sep_nm,
-        "t_los_s": np.where(lost, 0.0, math.nan),
-        "t_out_s": full(len(least), math.nan),
-        "los": lost.astype(np.float64),
-    }
+def _table(told: NDArray[Any]) -> F8:
+    """Records of numbers as a table with a row for each."""
+    return told.view(np.float64).reshape(len(told), len(NUMBERS))
 
 
-def _columns(told: NDArray[Any]) -> dict[str, F8]:
-    return dict(zip(NUMBERS, told.view(np.float64).reshape(len(told), len(NUMBERS)).T, strict=True))
+@njit(cache=True)
+def _look_back(
+    rows: I8, pairs: NDArray[Any], least: NDArray[Any], was_lost: Bool, ranks: F8, closest: NDArray[Any]
+) -> None:
+    """Of the closest moments of these pairs: whether separation was lost, how bad they were, and their numbers."""
+    for i in range(rows.size):
+        then, out = least[i], closest[i]
+        was_lost[i] = then.level and then.sep_m < pairs[rows[i]].apart_m - ON_LIMIT_M
+        ranks[i] = rank(then.t, then.sep_m, then.level)
+        out.tcpa_s, out.t_out_s = 0.0, math.nan
+        out.dcpa_nm = out.sep_nm = then.sep_m / NM_M
+        out.dcpa_m, out.vsep_ft = then.sep_m, then.vsep_ft
+        out.t_los_s, out.los = (0.0, 1.0) if was_lost[i] else (math.nan, 0.0)
 
 
 @njit(cache=True)

@@ -23,12 +23,11 @@ class Followed:
         self.key: I8 = np.empty(0, np.int64)
         self.until_t: F8 = np.empty(0)
 
-    def note(self, a: I4, b: I4, t: float, most: int) -> None:
+    def note(self, key: I8, t: float, most: int) -> None:
         """These pairs are in conflict at t. At most so many are followed: those that were in conflict last."""
         if len(self.key) and self.until_t.min() < t:
             kept = self.until_t >= t
             self.key, self.until_t = self.key[kept], self.until_t[kept]
-        key = keys(a, b)
         at, known = _places(self.key, key)
         # a copy, because a snapshot has these
         self.until_t = self.until_t.copy()
@@ -41,15 +40,15 @@ class Followed:
             last = np.sort(np.lexsort((self.key, -self.until_t))[:most])
             self.key, self.until_t = self.key[last], self.until_t[last]
 
-    def among(self, a: I4, b: I4) -> Bool:
+    def among(self, key: I8) -> Bool:
         """Which of these pairs are followed."""
-        return _places(self.key, keys(a, b))[1]
+        return _places(self.key, key)[1]
 
-    def missing(self, a: I4, b: I4) -> tuple[I4, I4]:
+    def missing(self, key: I8) -> tuple[I4, I4]:
         """The followed pairs that are not among these."""
         if not len(self.key):
             return np.empty(0, np.int32), np.empty(0, np.int32)
-        key = self.key[~_places(np.sort(keys(a, b)), self.key)[1]]
+        key = self.key[~_places(np.sort(key), self.key)[1]]
         return (key >> _BITS).astype(np.int32), (key & (1 << _BITS) - 1).astype(np.int32)
 
     def forget(self, slots: I4) -> None:

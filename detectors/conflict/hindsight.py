@@ -29,6 +29,8 @@ from watchkeeper.streams.messages import ADSB
 
 # Further than two aircraft can be apart: behind every moment at one level.
 KEPT_NM = 1e5
+# More than rounding moves a place on the Earth.
+ROUND_M = 1e-3
 
 
 class Least:
@@ -142,8 +144,10 @@ def _unroll(slot: int, oldest_t: float, reports: Reports, out: NDArray[Any]) -> 
     _place(slot, count, depth, reports)
     n, alt_ft = 0, math.nan
     lat_deg, lon_deg = math.nan, math.nan
-    for k in range(min(count, depth)):
-        at = (count - min(count, depth) + k) % depth
+    at = (count - min(count, depth)) % depth - 1
+    for _ in range(min(count, depth)):
+        # a division for each report would take as long as the rest
+        at = at + 1 if at + 1 < depth else 0
         if not math.isnan(reports.data[ADSB.alt_ft, slot, at]):
             alt_ft = reports.data[ADSB.alt_ft, slot, at]
         t, lat, lon = reports.t[slot, at], reports.data[ADSB.lat, slot, at], reports.data[ADSB.lon, slot, at]
@@ -193,6 +197,8 @@ def _stretch(a0: Fix, a1: Fix, b0: Fix, b1: Fix, t0: float, t1: float, vertical_
     """The closest moment in [t0, t1], in which both fly along one line, if it is closer than the best so far."""
     x0, y0, z0, alt0 = _apart(a0, a1, b0, b1, t0)
     x1, y1, z1, alt1 = _apart(a0, a1, b0, b1, t1)
+    if best.level and (_beyond(x0, x1, best.sep_m) or _beyond(y0, y1, best.sep_m) or _beyond(z0, z1, best.sep_m)):
+        return
     span_s = t1 - t0
     rate_fts = (alt1 - alt0) / span_s if span_s > 0.0 else 0.0
     # when the vertical minimum is broken; an unknown altitude separates from nobody
@@ -221,6 +227,13 @@ def _stretch(a0: Fix, a1: Fix, b0: Fix, b1: Fix, t0: float, t1: float, vertical_
 
 
 @njit(cache=True, inline="always")
+def _beyond(from_m: float, to_m: float, limit_m: float) -> bool:
+    """Whether all of the way from one place to another, along one axis, is farther than this."""
+    far_m = limit_m + ROUND_M
+    return (from_m > far_m and to_m > far_m) or (from_m < -far_m and to_m < -far_m)
+
+
+@njit(cache=True, inline="always")
 def _apart(a0: Fix, a1: Fix, b0: Fix, b1: Fix, t: float) -> tuple[float, float, float, float]:
     """Position and altitude of the first relative to the second at t."""
     p, q = (t - a0.t) / (a1.t - a0.t), (t - b0.t) / (b1.t - b0.t)
@@ -232,8 +245,9 @@ def _apart(a0: Fix, a1: Fix, b0: Fix, b1: Fix, t: float) -> tuple[float, float, 
     )
 
 
-def rank(least: NDArray[Any]) -> F8:
+@njit(cache=True, inline="always")
+def rank(t: float, sep_m: float, level: bool) -> float:
     """What the worst moment is chosen by: the nearest that was at one level, else the nearest; -inf if unknown."""
-    kept_nm = np.where(least["level"], 0.0, KEPT_NM)
-    ranks: F8 = np.where(np.isnan(least["t"]), -np.inf, -least["sep_m"] / NM_M - kept_nm)
-    return ranks
+    if math.isnan(t):
+        return -math.inf
+    return -sep_m / NM_M - (0.0 if level else KEPT_NM)

@@ -117,6 +117,9 @@ class Scan:
         )
         self.pairs: NDArray[Any] = blank(Pair, max_pairs)
         self.overflow = 0
+        # the largest minima, of those that were last searched with
+        self._minima: Minima | None = None
+        self._widest = (0.0, 0.0)
 
     def run(self, n: int, minima: Minima) -> int:
         """Search the first n aircraft; returns how many pairs were found and stored."""
@@ -124,7 +127,9 @@ class Scan:
         if n == 0:
             return 0
         m, grid = minima, self._grid
-        widest_m, highest_ft = grid.build(n, self.state, m.horizon_s, *widest(m), m.margin_m)
+        if m is not self._minima:
+            self._minima, self._widest = m, widest(m)
+        widest_m, highest_ft = grid.build(n, self.state, m.horizon_s, *self._widest, m.margin_m)
         _lay_out(n, grid.cells.row, self.state, m.horizon_s, self._work)
         found = _search(m, widest_m, highest_ft, grid.cells, self.slot, self.state, self._work, self.pairs)
         stored = min(found, len(self.pairs))

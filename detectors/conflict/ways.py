@@ -124,12 +124,12 @@ class Ways:
         for name in ids:
             way: dict[str, Any] = {"id": name}
             for band in NAMES:
-                now, n = found[at : at + 2]
+                now, n = found[at], found[at + 1]
                 at += 2
                 free = None
                 if n != NOT_KNOWN:
                     end = at + 2 * int(n)
-                    free = [found[k : k + 2] for k in range(at, end, 2)]
+                    free = [[found[k], found[k + 1]] for k in range(at, end, 2)]
                     at = end
                 way[band] = {"now": None if math.isnan(now) else round(now, DIGITS), "free": free}
             ways.append(way)

@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 
 from watchkeeper.config.schema import FleetLimits
 from watchkeeper.detectors.conflict.constants import LOOK_BACK_S
-from watchkeeper.detectors.conflict.followed import Followed
+from watchkeeper.detectors.conflict.followed import Followed, keys
 from watchkeeper.detectors.conflict.hindsight import Hindsight
 from watchkeeper.detectors.fleet.fleet import Fleet, Samples
 from watchkeeper.evaluation.alarms.flights import between
-from watchkeeper.streams.batch import F8
+from watchkeeper.streams.batch import F8, I8
 from watchkeeper.streams.geo import ecef_many
 from watchkeeper.streams.messages import COLUMN, FIELDS, Kind
 
@@ -88,20 +88,25 @@ def test_a_held_position_and_a_jump_are_no_measurements() -> None:
     assert abs(least["sep_m"] - 717.0) < 1.0
 
 
+def pairs(*both: tuple[int, int]) -> I8:
+    """The keys of these pairs of slots."""
+    return keys(*np.array(both, np.int32).reshape(-1, 2).T)
+
+
 def test_a_pair_is_followed_for_a_minute_after_its_last_conflict_and_forgotten_with_its_slot() -> None:
-    f, none = Followed(), np.empty(0, np.int32)
-    f.note(np.array([7, 3], np.int32), np.array([2, 9], np.int32), 100.0, 10)
-    f.note(np.array([2], np.int32), np.array([7], np.int32), 130.0, 10)
-    assert f.among(np.array([2, 9, 3], np.int32), np.array([7, 3, 7], np.int32)).tolist() == [True, True, False]
-    assert [x.tolist() for x in f.missing(np.array([7], np.int32), np.array([2], np.int32))] == [[3], [9]]
-    f.note(none, none, 161.0, 10)
-    assert [x.tolist() for x in f.missing(none, none)] == [[2], [7]]
+    f = Followed()
+    f.note(pairs((7, 2), (3, 9)), 100.0, 10)
+    f.note(pairs((2, 7)), 130.0, 10)
+    assert f.among(pairs((2, 7), (9, 3), (3, 7))).tolist() == [True, True, False]
+    assert [x.tolist() for x in f.missing(pairs((7, 2)))] == [[3], [9]]
+    f.note(pairs(), 161.0, 10)
+    assert [x.tolist() for x in f.missing(pairs())] == [[2], [7]]
     f.forget(np.array([7], np.int32))
     assert not len(f.key)
 
 
 def test_when_too_many_are_followed_those_stay_that_were_in_conflict_last() -> None:
     f = Followed()
-    f.note(np.array([1, 5], np.int32), np.array([2, 6], np.int32), 100.0, 2)
-    f.note(np.array([3], np.int32), np.array([4], np.int32), 101.0, 2)
-    assert [x.tolist() for x in f.missing(np.empty(0, np.int32), np.empty(0, np.int32))] == [[1, 3], [2, 4]]
+    f.note(pairs((1, 2), (5, 6)), 100.0, 2)
+    f.note(pairs((3, 4)), 101.0, 2)
+    assert [x.tolist() for x in f.missing(pairs())] == [[1, 3], [2, 4]]
