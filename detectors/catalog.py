@@ -52,6 +52,15 @@ def detector_kinds() -> dict[str, AlarmKind]:
     return {kind.name: kind for detector in REGISTRY.values() for kind in detector.declaration.kinds}
 
 
+def kind_of(name: str) -> AlarmKind | None:
+    """One alarm kind, without a look at all of them: each event asks."""
+    for detector in REGISTRY.values():
+        for kind in detector.declaration.kinds:
+            if kind.name == name:
+                return kind
+    return kinds().get(name)
+
+
 def kinds() -> dict[str, AlarmKind]:
     """Every alarm kind by name; the last ones, `clock`, `watch` and `incident`, come from no single detector."""
     return {**detector_kinds(), clock.KIND.name: clock.KIND, WATCH_KIND.name: WATCH_KIND, KIND.name: KIND}

@@ -18,7 +18,7 @@ from typing import Any
 import msgspec
 
 from watchkeeper.detectors.alarms.events import CLEARED, AlarmEvent
-from watchkeeper.detectors.catalog import kinds
+from watchkeeper.detectors.catalog import kind_of, kinds
 from watchkeeper.detectors.declaration import ENDINGS, AlarmKind, Ended, Field, fields_of
 from watchkeeper.detectors.incidents.declaration import INCIDENT, cause_words
 from watchkeeper.detectors.words import WHEN, clock, listed, span
@@ -97,7 +97,7 @@ def telling(event: AlarmEvent) -> list[tuple[Field, float]]:
 
 def _own(event: AlarmEvent, subjects: list[str], *, over: bool) -> str:
     """What the kind itself says, of now or of the worst moment; empty: at this moment nothing is wrong."""
-    kind = kinds().get(event.kind)
+    kind = kind_of(event.kind)
     if kind is not None:
         evidence = event.worst.evidence if over and event.worst is not None else event.evidence
         try:

@@ -18,7 +18,7 @@ from watchkeeper.detectors.alarms.subjects import Subjects
 from watchkeeper.detectors.alarms.worst import DIGITS, Worst, evidence_of, named
 from watchkeeper.detectors.base import SEVERITIES, Evidence
 from watchkeeper.detectors.declaration import AlarmKind, Ended
-from watchkeeper.streams.batch import F8, I4, U1
+from watchkeeper.streams.batch import F8, I4, I8, U1
 
 
 class Watch:
@@ -100,19 +100,25 @@ class Watch:
     def _judge(self, ev: Evidence, t: float) -> list[AlarmEvent | None]:
         cell = self.subjects.cells(ev)
         action = self.debouncer.update(cell, ev.t, ev.epoch, ev.score, ev.threshold)
+        (rows,) = action.nonzero()
+        events: list[AlarmEvent | None] = self._tell(ev, cell, action, rows, t) if len(rows) else []
+        if ev.sparse:
+            events += self._absent(cell, t)
+        return events
+
+    def _tell(self, ev: Evidence, cell: I4, action: U1, rows: I8, t: float) -> list[AlarmEvent | None]:
+        """What the alarms say for which the debouncer gave these actions, in the rows that have one."""
         severity = self.debouncer.shown(cell, ev.t, action, ev.severity)
-        self._worst.take(ev, cell, action)
+        self._worst.take(ev, cell, action, rows)
         events: list[AlarmEvent | None] = []
-        news = ev.news if ev.news is not None else np.zeros(len(ev), bool)
-        rows = np.flatnonzero(action)
-        if len(rows):
-            at = cell[rows]
-            repeats = self.subjects.repeats(at, self.debouncer.cells["t_raised"][at], t)
-            again = repeats & (ev.t[rows] - self._said_t[at] >= self.book.update_s)
-            due = (severity[rows] != self._said_severity[at]) | again
-            rows = rows[due | news[rows] | (action[rows] != STILL)]
-        for row in rows.tolist():
-            told = action[row] != STILL or news[row]
+        at, did = cell[rows], action[rows]
+        repeats = self.subjects.repeats(at, self.debouncer.cells["t_raised"][at], t)
+        again = repeats & (ev.t[rows] - self._said_t[at] >= self.book.update_s)
+        due = (severity[rows] != self._said_severity[at]) | again | (did != STILL)
+        if ev.news is not None:
+            due |= ev.news[rows]
+        for row in rows[due].tolist():
+            told = action[row] != STILL or (ev.news is not None and ev.news[row])
             if not told and not self._is_due(int(cell[row]), float(ev.t[row]), int(severity[row])):
                 continue
             further = ev.further(row) if ev.further is not None and action[row] != CLEAR else None
@@ -127,10 +133,8 @@ class Watch:
             if event is not None:
                 events.append(event)
                 self._said_t[cell[row]], self._said_severity[cell[row]] = ev.t[row], severity[row]
-        if (over := cell[action == CLEAR]).size:
+        if (over := at[did == CLEAR]).size:
             self._worst.forget(over[~self.debouncer.cells["active"][over]])
-        if ev.sparse:
-            events += self._absent(cell, t)
         return events
 
     def _is_due(self, cell: int, t: float, severity: int) -> bool:

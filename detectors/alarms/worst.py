@@ -13,17 +13,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from watchkeeper.detectors.alarms.debounce import RAISE, STILL
 from watchkeeper.detectors.alarms.events import TIME_DIGITS, Moment
-from watchkeeper.detectors.base import Evidence
+from watchkeeper.detectors.base import Evidence, Hindsight
 from watchkeeper.detectors.declaration import AlarmKind
 from watchkeeper.detectors.fleet.growing import Growing
 from watchkeeper.detectors.fleet.tables import zeros
 from watchkeeper.streams.batch import F8, I4, I8, U1
+from watchkeeper.streams.kernels import njit
 
 # Digits after the point in an alarm's numbers: a tenth of a millimetre, or of a millisecond.
 DIGITS = 4
@@ -48,13 +49,18 @@ class Worst:
         self._numbers: F8 = np.zeros((growing.capacity, 0))
         self._details: dict[int, dict[str, Any]] = {}
 
-    def take(self, ev: Evidence, cell: I4, action: U1) -> None:
-        """Note the rows that are worse than anything before in their alarms, after the debouncer gave these actions."""
+    def take(self, ev: Evidence, cell: I4, action: U1, rows: I8) -> None:
+        """Note the rows that are worse than anything before in their alarms, after the debouncer gave these actions.
+
+        `rows`: those that have an action.
+        """
         if self._grows:
             return
-        rows = np.flatnonzero(action)
-        if not len(rows):
-            return
+        if ev.hindsight is not None and ev.cause_bits is None and not ev.details:
+            self._know(ev.numbers)
+            if list(ev.numbers) == list(ev.hindsight.numbers) == self._names and not self._details:
+                self._take_seen(ev, ev.hindsight, cell, action, rows)
+                return
         did, at = action[rows], cell[rows]
         if (new := did == RAISE).any():
             self._rank[at[new]] = -np.inf
@@ -73,8 +79,9 @@ class Worst:
             self._causes = list(ev.causes)
             self._bits[at] = ev.cause_bits[rows]
         self._know(ev.numbers)
-        for place, row in zip(at.tolist(), rows.tolist(), strict=True) if ev.details or self._details else ():
-            self._details[place] = ev.details[row] if ev.details else {}
+        if ev.details or self._details:
+            for place, row in zip(at.tolist(), rows.tolist(), strict=True):
+                self._details[place] = ev.details[row] if ev.details else {}
         if len(ev.numbers) < len(self._names):
             self._numbers[at] = np.nan
         if ev.hindsight is None:
@@ -87,10 +94,22 @@ class Worst:
         self._t[at] = ev.hindsight.t[rows]
         self._note(at, rows, ev.hindsight.numbers)
 
+    def _take_seen(self, ev: Evidence, seen: Hindsight, cell: I4, action: U1, rows: I8) -> None:
+        """The same where evidence is numbers only, and both it and hindsight have all of them: for many in one go."""
+        t, rank, numbers = seen.t, seen.rank, np.array(list(seen.numbers.values()))
+        known = rank > -np.inf
+        if not known.all():
+            figure = ev.numbers.get(self._least)
+            t = np.where(known, t, ev.t)
+            rank = np.where(known, rank, (ev.score if figure is None else -figure) - UNSEEN)
+            numbers = np.where(known, numbers, np.array(list(ev.numbers.values())))
+        moments = Moments(np.ascontiguousarray(t), rank, np.ascontiguousarray(ev.score), numbers)
+        _take(rows, cell, action, moments, Moments(self._t, self._rank, self._score, self._numbers.T))
+
     def _note(self, at: I4, rows: I8, numbers: Mapping[str, F8]) -> None:
         """Write these rows of the numbers that there are into these cells."""
         places = [place for place, name in enumerate(self._names) if name in numbers]
-        if not places:
+        if not places or not len(rows):
             return
         block = np.array([numbers[self._names[place]][rows] for place in places]).T
         if len(places) == len(self._names):
@@ -177,6 +196,28 @@ class Worst:
         self._details = {cell: dict(details) for cell, details in state["details"]}
 
 
+class Moments(NamedTuple):
+    """When, how bad, the score, and the numbers of then, `numbers[number, row]`; by row of evidence, or by cell."""
+
+    t: F8
+    rank: F8
+    score: F8
+    numbers: F8
+
+
+@njit(cache=True)
+def _take(rows: I8, cell: I4, action: U1, new: Moments, worst: Moments) -> None:
+    for row in rows:
+        if action[row] == RAISE:
+            worst.rank[cell[row]] = -np.inf
+    for row in rows:
+        c = cell[row]
+        if (action[row] == RAISE or action[row] == STILL) and new.rank[row] > worst.rank[c]:
+            worst.t[c], worst.rank[c], worst.score[c] = new.t[row], new.rank[row], new.score[row]
+            for k in range(new.numbers.shape[0]):
+                worst.numbers[k, c] = new.numbers[k, row]
+
+
 def named(causes: Sequence[str], bits: int) -> list[str]:
     """The causes whose bits are set.
 
@@ -192,5 +233,7 @@ def evidence_of(
     """Evidence as it is published: causes by name, rounded numbers, null for what is not known."""
     evidence: dict[str, Any] = {} if causes is None else {"causes": causes}
     for name, value in numbers.items():
-        evidence[name] = round(value, DIGITS) if math.isfinite(value) else None
-    return evidence | dict(details or {})
+        evidence[name] = round(value, DIGITS) if -math.inf < value < math.inf else None
+    if details:
+        evidence |= details
+    return evidence
