@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from operator import attrgetter
+from typing import Any
+
+from numpy.typing import NDArray
 
 from watchkeeper.detectors.base import SEVERITIES, Evidence
 from watchkeeper.detectors.declaration import Declaration
-from watchkeeper.streams.batch import I4, U1
 
 # Everything that has a row for each subject, but for `a`, which says how many there are, and the numbers.
 COLUMNS = ("t", "epoch", "score", "threshold", "severity", "b", "cause_bits", "news", "taken_as_normal")
@@ -36,14 +38,11 @@ def check(evidence: Evidence, declaration: Declaration, high: int) -> None:
     if declaration.subjects == "pair" and evidence.b is None:
         raise ValueError("evidence about pairs without their second vehicles")
     for column in (evidence.a, evidence.b):
-        if column is not None and not (_least(column) >= 0 and _most(column) < subjects):
+        # seen without a sign, what is below zero is beyond everything
+        if column is not None and not _most(column.view(f"u{column.itemsize}")) < subjects:
             raise ValueError("evidence about a subject that does not exist")
 
 
-def _least(column: I4 | U1) -> int:
+def _most(column: NDArray[Any]) -> int:
     """NumPy takes longer to begin than for a few rows."""
-    return min(column.tolist()) if len(column) <= FEW else int(column.min())
-
-
-def _most(column: I4 | U1) -> int:
     return max(column.tolist()) if len(column) <= FEW else int(column.max())

@@ -60,6 +60,7 @@ def covered(needs: Needs, fleet: Fleet, t: float) -> U1:
 @njit(cache=True)
 def _cover(last_t: F8, t: float, needs: Needs, codes: U1) -> None:
     kinds, rows, groups, missing = needs
+    heard_before = fresh_before = -1
     for s in range(codes.shape[1]):
         heard = fresh = 0
         for stream in range(last_t.shape[0]):
@@ -67,6 +68,12 @@ def _cover(last_t: F8, t: float, needs: Needs, codes: U1) -> None:
                 heard |= 1 << stream
                 if t - last_t[stream, s] <= FRESH_S:
                     fresh |= 1 << stream
+        if heard == heard_before and fresh == fresh_before:
+            # most vehicles of a fleet send the same streams
+            for d in range(codes.shape[0]):
+                codes[d, s] = codes[d, s - 1]
+            continue
+        heard_before, fresh_before = heard, fresh
         for d in range(codes.shape[0]):
             code = NOT_APPLICABLE
             for kind in range(kinds[d], kinds[d + 1]):

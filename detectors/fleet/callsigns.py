@@ -30,8 +30,10 @@ class Callsigns:
         `moved`: the columns' times are not the batch's any more, so a vehicle's first sample has to do.
         """
         # nearly all of a batch are those that are known, and each batch has them all
-        known = self.now.get
-        news = {name: sign for name, sign in batch.callsigns.items() if known(name) != sign and name in vehicles}
+        known, signs = self.now.get, batch.callsigns
+        if list(map(known, signs)) == list(signs.values()):
+            return
+        news = {name: sign for name, sign in signs.items() if known(name) != sign and name in vehicles}
         if not news or not len(cols):
             return
         vids = {name: vid for vid, name in enumerate(batch.ids)}

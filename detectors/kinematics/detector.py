@@ -43,7 +43,7 @@ from watchkeeper.detectors.kernels.records import blank, room, take_over
 from watchkeeper.detectors.kinematics.declaration import DECLARATION
 from watchkeeper.detectors.kinematics.kernel import follow
 from watchkeeper.detectors.kinematics.state import CLIMB, OPERATOR, ByKind, Finding, Limits, Track
-from watchkeeper.streams.batch import F8, I4, U1
+from watchkeeper.streams.batch import F8, I4, I8, U1
 from watchkeeper.streams.geo import FT_M, KT_MS
 from watchkeeper.streams.messages import Kind
 
@@ -58,7 +58,9 @@ class Kinematics:
     def __init__(self, config: Config, fleet: Fleet) -> None:
         self._fleet = fleet
         self._tracks: NDArray[Any] = fleet.growing.rows(blank(Track, 1))
-        self._anomalous = self._spikes = 0
+        # figures of the last window, or what they are counted from
+        self._counts = (0, 0)
+        self._last: tuple[F8, I8] | None = None
         self.retune(config)
 
     def retune(self, config: Config) -> None:
@@ -89,8 +91,7 @@ class Kinematics:
         follow(s.slot, s.t, s.data, self._limits, self._tracks, found)
         # columns of their own: kernels are compiled for those
         score, epoch, bits = (np.ascontiguousarray(found[name]) for name in ("score", "epoch", "bits"))
-        self._anomalous = int((score >= 1.0).sum())
-        self._spikes = int((bits & CLIMB > 0).sum())
+        self._last = score, bits
         return Evidence(
             "kinematics",
             s.slot,
@@ -119,17 +120,25 @@ class Kinematics:
 
     def gauges(self) -> dict[str, float]:
         """Reports of the last window that contradict their track, and those whose altitude does."""
-        return {"reports": float(self._anomalous), "altitude_spikes": float(self._spikes)}
+        anomalous, spikes = self._figures()
+        return {"reports": float(anomalous), "altitude_spikes": float(spikes)}
+
+    def _figures(self) -> tuple[int, int]:
+        """Reports of the last window that contradict their track, and those whose altitude does; counted when asked."""
+        if self._last is not None:
+            score, bits = self._last
+            self._counts, self._last = (int((score >= 1.0).sum()), int((bits & CLIMB > 0).sum())), None
+        return self._counts
 
     def snapshot(self) -> dict[str, Any]:
         """The tracks, and the figures of the last step."""
-        figures = {"anomalous": self._anomalous, "spikes": self._spikes}
-        return {"tracks": self._tracks[: self._fleet.high], **figures}
+        anomalous, spikes = self._figures()
+        return {"tracks": self._tracks[: self._fleet.high], "anomalous": anomalous, "spikes": spikes}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Take over a snapshot."""
         take_over(self._tracks, state["tracks"])
-        self._anomalous, self._spikes = state["anomalous"], state["spikes"]
+        self._counts, self._last = (state["anomalous"], state["spikes"]), None
 
 
 def _operators(bits: Any, operator_m: F8) -> tuple[dict[str, Any], ...]:
