@@ -6,6 +6,7 @@ a cell when evidence first names them and give it back when nothing is left to w
 
 from __future__ import annotations
 
+from itertools import repeat
 from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
@@ -218,11 +219,12 @@ class Pairs(_Given[tuple[int, int]]):
     def cells(self, evidence: Evidence) -> I4:
         """See Subjects."""
         assert evidence.b is not None
-        pairs = zip(evidence.a.tolist(), evidence.b.tolist(), strict=True)
+        pairs = list(zip(evidence.a.tolist(), evidence.b.tolist(), strict=True))
+        cells = np.array(list(map(self.cell_of.get, pairs, repeat(-1))), np.int32)
         # under the threshold there is nothing to begin to watch
-        over = (evidence.score >= evidence.threshold).tolist()
-        known = self.cell_of.get
-        return np.array([self.cell(p) if on else known(p, -1) for p, on in zip(pairs, over, strict=True)], np.int32)
+        for row in np.flatnonzero((cells < 0) & (evidence.score >= evidence.threshold)).tolist():
+            cells[row] = self.cell(pairs[row])
+        return cells
 
     def names(self, cell: int) -> tuple[str, ...]:
         """See Subjects."""

@@ -205,6 +205,9 @@ def _due(
     for d in range(code.shape[0]):
         for s in range(code.shape[1]):
             c = code[d, s]
+            if said[d, s] == 0 and first_s[c] == NEVER and lost_s[c] == NEVER:
+                # nothing is said of it, however long it lasts
+                continue
             failed = whole[d] and c == FAILED
             if not failed and t - since_t[d, s] >= (lost_s[c] if judged[d, s] else first_s[c]):
                 now[d, s] = c

@@ -30,13 +30,11 @@ class Callsigns:
         `moved`: the columns' times are not the batch's any more, so a vehicle's first sample has to do.
         """
         # nearly all of a batch are those that are known, and each batch has them all
-        known, signs = self.now.get, batch.callsigns
-        if list(map(known, signs)) == list(signs.values()):
-            return
-        news = {name: sign for name, sign in signs.items() if known(name) != sign and name in vehicles}
+        both = zip(batch.callsigns.items(), map(self.now.get, batch.callsigns), strict=True)
+        news = dict(given for given, known in both if given[1] != known and given[0] in vehicles)
         if not news or not len(cols):
             return
-        vids = {name: vid for vid, name in enumerate(batch.ids)}
+        vids = {name: vid for vid, name in enumerate(batch.ids) if name in news}
         first_t, last_t = np.full(len(batch.ids), np.inf), np.full(len(batch.ids), -np.inf)
         np.minimum.at(first_t, cols.vid, cols.t)
         np.maximum.at(last_t, cols.vid, cols.t)
