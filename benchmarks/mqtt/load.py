@@ -28,6 +28,8 @@ SLICE_S = 0.005
 GS_KT, ALT_FT = 450.0, 35_000.0
 # after the last message: time for the broker's last acknowledgements
 LINGER_S = 5.0
+# A load that takes so many times as long as it should is one that nobody takes; and time for its process to start.
+STALLS, START_S = 4.0, 20.0
 # a conflict needs two reports of each aircraft
 PROBE_STEPS = 4
 PROBE_END_S = 0.5
@@ -209,7 +211,13 @@ async def run(port: int, options: argparse.Namespace, *, probe_s: float = 0.0) -
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-m", "watchkeeper.benchmarks.mqtt.load", *words, stdout=asyncio.subprocess.PIPE
     )
-    output, _ = await process.communicate()
+    try:
+        async with asyncio.timeout(STALLS * options.seconds + START_S + LINGER_S):
+            output, _ = await process.communicate()
+    except TimeoutError as error:
+        process.kill()
+        await process.wait()
+        raise RuntimeError("the broker did not take the load in time: what it is read by has stopped") from error
     if process.returncode != 0:
         raise RuntimeError(f"the load generator failed with exit code {process.returncode}")
     report: dict[str, Any] = json.loads(output)

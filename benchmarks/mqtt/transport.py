@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -154,8 +155,9 @@ async def measure_all(options: argparse.Namespace) -> list[Cost]:
     """Every row in every round (rate, seconds, vehicles, encoding, qos, rounds and rows of the options)."""
     chosen = {name: row for name, row in rows().items() if not options.rows or name in options.rows}
     costs = {name: Cost(name) for name in chosen}
-    for _ in range(options.rounds):
+    for number in range(1, options.rounds + 1):
         for name, (drain, work) in chosen.items():
+            print(f"round {number} of {options.rounds}: {name}", file=sys.stderr, flush=True)
             await _measure(costs[name], drain, work(), options)
     return list(costs.values())
 
