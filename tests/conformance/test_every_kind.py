@@ -182,7 +182,7 @@ def test_a_sentence_that_fails_does_not_hold_up_the_alarm(monkeypatch: pytest.Mo
 
     event = events("los")[0]
     monkeypatch.setattr(
-        "watchkeeper.detectors.sentence.kinds", lambda: {"los": replace(detector_kinds()["los"], say=broken)}
+        "watchkeeper.detectors.sentence.kind_of", lambda name: replace(detector_kinds()[name], say=broken)
     )
     assert say(event).startswith(f"{' and '.join(event.subjects)}: los alarm since ")
 

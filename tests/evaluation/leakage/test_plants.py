@@ -56,8 +56,9 @@ def test_our_own_code_passes_and_all_of_it_is_followed():
     found = check_code(ROOT / folder for folder in OWN_CODE)
     assert [str(leak) for leak in found.leaks] == []
     # there are no splits in `evaluate signals`: each method scores a value before it learns from it, and every method's
-    # threshold is set by hindsight, as its page says
-    assert [str(leak) for leak in found.not_followed if "evaluation/signals/" not in str(leak)] == []
+    # threshold is set by hindsight, as its page says; a detector learns each value online, after it was scored
+    without_splits = ("evaluation/signals/", "detectors/signal/seasons.py")
+    assert [str(leak) for leak in found.not_followed if not any(place in str(leak) for place in without_splits)] == []
 
 
 def test_a_notebook_is_listed(tmp_path, capfd):
