@@ -43,11 +43,15 @@ class Arrivals:
         kind, row = self.where(i)
         cols = self.batch.kinds[kind]
         via = self.batch.vias[cols.via[row]] if cols.via[row] >= 0 else ""
-        return HeldSample(kind, self.batch.ids[cols.vid[row]], via, t, cols.data[:, row].copy())
+        name = self.batch.ids[cols.vid[row]]
+        called = cols.t[row] >= self.batch.called_t.get(name, -np.inf)
+        sign = self.batch.callsigns.get(name, "") if called else ""
+        return HeldSample(kind, name, via, t, cols.data[:, row].copy(), sign)
 
 
 def single(held: HeldSample) -> tuple[CheckedBatch, Kind, Columns]:
     """A held sample as a batch of its own."""
     via = np.full(1, 0 if held.via else -1, np.int32)
     cols = Columns(np.zeros(1, np.int64), np.zeros(1, np.int32), via, np.array([held.t]), held.data.reshape(-1, 1))
-    return CheckedBatch([held.name], {held.kind: cols}, [held.via] if held.via else []), held.kind, cols
+    signs = {held.name: held.callsign} if held.callsign else {}
+    return CheckedBatch([held.name], {held.kind: cols}, [held.via] if held.via else [], signs), held.kind, cols

@@ -75,6 +75,7 @@ class HeldSample:
     via: str
     t: float
     data: F8
+    callsign: str = ""
 
 
 @dataclass(slots=True)
@@ -376,13 +377,13 @@ class EventClock:
 
     def snapshot(self) -> dict[str, Any]:
         """All of it."""
-        held = [[int(h.kind), h.name, h.via, h.t, h.data] for h in self.held]
+        held = [[int(h.kind), h.name, h.via, h.t, h.data, h.callsign] for h in self.held]
         return {"tick_s": self.tick_s, "table": self._table.snapshot(), "held": held}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Take over a snapshot. ValueError: of another version."""
         self._table.restore(state["table"])
-        self.held = [HeldSample(Kind(kind), name, via, t, data) for kind, name, via, t, data in state["held"]]
+        self.held = [HeldSample(Kind(kind), *rest) for kind, *rest in state["held"]]
 
 
 @njit(cache=True)

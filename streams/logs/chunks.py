@@ -48,9 +48,10 @@ def join(batches: Sequence[Batch]) -> Batch:
                 parts.setdefault(kind, []).append(moved)
         news = {name: sign for name, sign in batch.callsigns.items() if callsigns.get(name) != sign}
         if news:
-            first_t = dict(zip(batch.ids, batch.first_t().tolist(), strict=True))
-            called_t |= {name: batch.called_t.get(name, first_t.get(name, np.inf)) for name in news}
-            callsigns |= news
+            # a piece has the callsigns of all it was cut from: those without a sample in it come with another piece
+            first_t = {name: t for name, t in zip(batch.ids, batch.first_t().tolist(), strict=True) if t < np.inf}
+            called_t |= {name: batch.called_t.get(name, first_t[name]) for name in news if name in first_t}
+            callsigns |= {name: sign for name, sign in news.items() if name in first_t}
         offset += len(batch)
     kinds = {kind: blocks[0] if len(blocks) == 1 else concat(blocks) for kind, blocks in sorted(parts.items())}
     make = CheckedBatch if all(isinstance(batch, CheckedBatch) for batch in batches) else Batch

@@ -54,6 +54,18 @@ def test_joining_keeps_every_sample_in_its_place(parts: list[list[Sample]]) -> N
     assert rows_of(join([batch_of(part) for part in parts])) == [row for part in parts for row in part]
 
 
+def test_a_callsign_that_comes_with_a_later_piece_is_known_from_its_first_sample_there() -> None:
+    """A piece has the callsigns of all that it was cut from, also of those who have no sample in it."""
+
+    def piece(name: int, t: float) -> Batch:
+        cols = columns_of(Kind.ADSB, np.array([name], np.int32), np.array([t]), {})
+        return Batch(["x", "y"], {Kind.ADSB: cols}, callsigns={"x": "XRAY", "y": "YANKEE"})
+
+    joined = join([piece(0, 1.0), piece(1, 2.0)])
+    assert joined.callsigns == {"x": "XRAY", "y": "YANKEE"}
+    assert joined.called_t == {}
+
+
 def test_joining_forgets_names_that_nobody_uses_and_keeps_the_latest_callsign() -> None:
     cols = columns_of(Kind.ADSB, np.array([2, 2], np.int32), np.array([1.0, 2.0]), {})
     first = Batch(["x", "y", "z"], {Kind.ADSB: cols}, callsigns={"x": "OLD", "z": "OLD"})
