@@ -242,6 +242,8 @@ def test_every_real_recording_is_read_as_json_has_it_and_nothing_else_is_read() 
         assert [batch.ids[v] for v in cols.vid.tolist()] == [r["icao24"] for r in rows], path
         for theirs, ours in SAME.items():
             wanted = np.array([r.get(theirs) for r in rows], float)
+            if ours == "trk_deg":
+                wanted %= 360.0  # one recording counts from -180 to 180, and batches have one convention
             np.testing.assert_array_equal(cols.data[COLUMN[Kind.ADSB][ours]], wanted, err_msg=f"{path} {theirs}")
         read_files += 1
     assert read_files >= 70
