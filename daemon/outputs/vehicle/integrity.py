@@ -81,7 +81,9 @@ class IntegritySink(Rounds):
             return State.NONE, State.DETECTED
         pipeline = self._watched.pipeline
         slot = pipeline.fleet.slot_of.get(cfg.vehicle, -1)
-        if active or slot < 0 or not pipeline.guard.coverage.of(slot)["gps_imu"]["watched"]:
+        # a detector that is switched off has no row
+        judged = slot >= 0 and pipeline.guard.coverage.of(slot).get("gps_imu", {}).get("watched", False)
+        if active or not judged:
             return nothing
         return State.NONE, State.NONE
 

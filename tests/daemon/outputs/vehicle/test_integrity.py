@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from watchkeeper.config.loader import load
 from watchkeeper.config.outputs import GnssIntegrity
 from watchkeeper.config.schema import DEFAULT, Config, FleetLimits
 from watchkeeper.daemon.background import end
@@ -21,6 +22,7 @@ from watchkeeper.detectors.engine.pipeline import Pipeline
 from watchkeeper.evaluation.attacks.catalogue import catalogue, inject
 from watchkeeper.evaluation.protocol.feed import Variant, batches
 from watchkeeper.evaluation.protocol.splits import Recipe, simulated
+from watchkeeper.streams.simulate import simulate
 
 ONSET_S = 100.0
 # the pipeline's name for the first variant
@@ -73,6 +75,16 @@ def pipelines() -> dict[str, Pipeline]:
 
 def verdict(pipeline: Pipeline, settings: GnssIntegrity = SETTINGS) -> tuple[State, State]:
     return IntegritySink(settings, Watched(pipeline, "0")).verdict()
+
+
+def test_with_gps_imu_switched_off_nothing_is_known() -> None:
+    off = load(None, env={}, overrides={"detectors": {"gps_imu": {"enabled": False}}, "fleet": {"max_vehicles": 10}})
+    pipeline = Pipeline(off)
+    for batch in simulate("drones", seed=1, seconds=5).batches():
+        pipeline.feed(batch)
+    heard = next(iter(pipeline.fleet.slot_of))
+    settings = msgspec.structs.replace(SETTINGS, vehicle=heard)
+    assert verdict(pipeline, settings) == (State.UNKNOWN, State.UNKNOWN)
 
 
 def test_a_receiver_is_unknown_then_fine_then_spoofed(pipelines: dict[str, Pipeline]) -> None:
