@@ -21,7 +21,6 @@ from watchkeeper.benchmarks.mqtt import load
 from watchkeeper.benchmarks.mqtt.drains import PEERS, Drain, OnMessage
 from watchkeeper.config.schema import DEFAULT, Broker
 from watchkeeper.daemon.background import end
-from watchkeeper.daemon.demo.broker import EmbeddedBroker
 from watchkeeper.daemon.intake.deadletter import DeadLetters
 from watchkeeper.daemon.intake.pump import Pump
 from watchkeeper.daemon.intake.queue import Intake
@@ -132,13 +131,13 @@ async def _measure(cost: Cost, drain: Drain, work: _Counter, options: argparse.N
         # paho calls from a thread of its own
         loop.call_soon_threadsafe(up.set)
 
-    async with EmbeddedBroker() as broker:
+    async with load.broker() as (broker, line):
         source = asyncio.create_task(drain(broker.port, work.on_message, ready))
         working = asyncio.create_task(work.work())
         try:
             await asyncio.wait_for(up.wait(), 10)
             before_s = time.process_time()
-            report = await load.run(broker.port, options)
+            report = await load.run(line, options)
             waited = 0.0
             while work.received < report["sent"] and waited < SETTLE_S:
                 await asyncio.sleep(0.1)
