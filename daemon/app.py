@@ -71,6 +71,7 @@ from watchkeeper.detectors.alarms.events import AlarmEvent
 from watchkeeper.detectors.engine.warmup import warm_up
 from watchkeeper.engines.workers.pipeline import SpreadPipeline
 from watchkeeper.streams.adapters.catalog import rehearse
+from watchkeeper.streams.codec import decode
 from watchkeeper.streams.mqtt.transport import Will, make_transport
 
 log = logging.getLogger(__name__)
@@ -297,6 +298,7 @@ class App:
         def work() -> None:
             compile_kernels(self.config, said=self._compiled)
             warm_up(self.config)
+            decode.warm_up()
             for source in self.config.sources:
                 rehearse(source)
             if self._spread is not None:

@@ -26,8 +26,9 @@ from watchkeeper.config.loader import load
 from watchkeeper.config.schema import Config
 from watchkeeper.daemon.compiling import free_bytes, name_of
 from watchkeeper.daemon.haste import hurry
-from watchkeeper.detectors.engine.warmup import heavy_kernels, warm_up
+from watchkeeper.detectors.engine.warmup import KINDS, heavy_kernels, warm_up
 from watchkeeper.streams.batch import F8
+from watchkeeper.streams.codec import decode
 from watchkeeper.streams.kernelcache import KernelCache
 from watchkeeper.streams.kernels import njit
 from watchkeeper.streams.messages import KIND_OF_WORD
@@ -52,6 +53,9 @@ def main(arguments: Sequence[str]) -> int:
     heavy = heavy_kernels(config, kinds)
     longest_first = list(chain.from_iterable(heavy.values()))
     if other == 0:
+        if KINDS.issubset(kinds):
+            # recorded logs hold columns: only a daemon, which takes everything, decodes messages
+            decode.warm_up()
         # from the other end: what takes longest is the first one's, and so is what nobody has come to
         warm_up(_without([*off.split(","), *heavy]), kinds)
         longest_first.reverse()

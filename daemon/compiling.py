@@ -108,9 +108,13 @@ def prepare(config: Config, kinds: Collection[Kind] = KINDS) -> None:
 
 
 def _kernels() -> list[Any]:
-    """The kernels of the pipeline and of the detectors; others, which they call, are in their digests."""
+    """The kernels of the pipeline, the detectors and the codec; others, which they call, are in their digests."""
     parts = [f"watchkeeper.detectors.{part}" for part in ("engine", "fleet", "alarms", "coverage", "incidents")]
-    places = (*parts, *(detector.__module__.rpartition(".")[0] for detector in REGISTRY.values()))
+    places = (
+        "watchkeeper.streams.codec",
+        *parts,
+        *(detector.__module__.rpartition(".")[0] for detector in REGISTRY.values()),
+    )
     modules = [module for name, module in list(sys.modules.items()) if name.startswith(places)]
     found: set[Any] = {value for module in modules for value in vars(module).values() if isinstance(value, Dispatcher)}
     return [kernel for kernel in found if isinstance(kernel._cache, KernelCache)]

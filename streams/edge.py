@@ -50,11 +50,14 @@ class Edge:
             self.add(arrivals[:half])
             return self.add(arrivals[half:])
         decoder = self._decoder
-        for topic, payload, _ in arrivals:
-            if isinstance(payload, Batch):
-                decoder.add_batch(payload)
-            else:
-                decoder.add(topic, payload)
+        if any(isinstance(payload, Batch) for _, payload, _ in arrivals):
+            for topic, payload, _ in arrivals:
+                if isinstance(payload, Batch):
+                    decoder.add_batch(payload)
+                else:
+                    decoder.add(topic, payload)
+        else:
+            decoder.add_all(arrivals)
         pending = decoder.pending
         self._marks.append((pending, arrivals[-1][2]))
         return pending

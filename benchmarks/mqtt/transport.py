@@ -22,10 +22,11 @@ from watchkeeper.benchmarks.mqtt.drains import PEERS, Drain, OnMessage
 from watchkeeper.config.schema import DEFAULT, Broker
 from watchkeeper.daemon.background import end
 from watchkeeper.daemon.intake.deadletter import DeadLetters
-from watchkeeper.daemon.intake.pump import Pump
+from watchkeeper.daemon.intake.pump import DECODE_GROUP, Pump
 from watchkeeper.daemon.intake.queue import Intake
 from watchkeeper.detectors.engine.pipeline import Pipeline
 from watchkeeper.detectors.engine.warmup import warm_up
+from watchkeeper.streams.codec import decode
 from watchkeeper.streams.codec.decode import Decoder
 from watchkeeper.streams.mqtt.transport import make_transport
 
@@ -69,18 +70,20 @@ class _Decoding(_Counter):
     def __init__(self) -> None:
         super().__init__()
         self._decoder = Decoder(DEFAULT.topics, DEFAULT.limits, _bad)
-        # compile what the decoder compiles
-        self._decoder.add("telemetry/adsb/warm", b'{"t":1,"lat":1,"lon":1}')
-        self._decoder.take()
+        decode.warm_up()
+        self._messages: list[tuple[str, bytes]] = []
 
     def on_message(self, topic: str, payload: bytes) -> None:
         self.received += 1
-        self._decoder.add(topic, payload)
+        self._messages.append((topic, payload))
 
     async def work(self) -> None:
         """Task: hand decoded samples on."""
         while True:
             await asyncio.sleep(TAKE_S)
+            for first in range(0, len(self._messages), DECODE_GROUP):
+                self._decoder.add_all(self._messages[first : first + DECODE_GROUP])
+            self._messages.clear()
             self._decoder.take()
 
 

@@ -42,7 +42,7 @@ from watchkeeper.streams.logs.chunks import pieces
 SLICE_S = 0.02
 GATHER_S = 0.005
 # Messages between two looks at the clock, and samples between two turns of the event loop.
-DECODE_GROUP = 64
+DECODE_GROUP = 256
 FEED_SAMPLES = 20_000
 # A broker that kept our session has kept QoS 1 messages only. When the stream goes on from after at least half of an
 # outage that was longer than this, what was sent meanwhile was not kept, and nobody was silent.

@@ -46,11 +46,12 @@ class Intake:
         self.repeated = 0
         self.received = 0
         self.dropped = 0
-        # while senders come back: nothing is taken from the queue for a moment
-        self.settling = False
+        self._settling = False
         # when the newest arrived, and the first after the last pause
         self.newest_s = self.resumed_s = -inf
         self._limit = limit
+        # so many may wait
+        self._room = limit
         self._bytes = 0
         self._now = now
         self._queue: deque[Arrival] = deque()
@@ -90,8 +91,13 @@ class Intake:
         return len(self._queue) >= self._room or self._bytes > QUEUE_BYTES
 
     @property
-    def _room(self) -> int:
-        return self._limit + self.settling * SETTLING_MESSAGES
+    def settling(self) -> bool:
+        """While senders come back: nothing is taken from the queue for a moment."""
+        return self._settling
+
+    @settling.setter
+    def settling(self, settling: bool) -> None:
+        self._settling, self._room = settling, self._limit + settling * SETTLING_MESSAGES
 
     def __len__(self) -> int:
         return len(self._queue)

@@ -25,24 +25,24 @@ class Recent:
 
     def __init__(self, size: int = SIZE) -> None:
         self._ring = array("q", bytes(8 * size))
+        self._size = size
         self._at = 0
         self._known: I8 | None = None
         self._unknown = 0
+        # whether a message may have come before
+        self.looking = False
 
     def note(self, topic: str, payload: bytes) -> None:
         """Remember a message that was taken in."""
-        self._ring[self._at] = hash((topic, payload))
-        self._at = (self._at + 1) % len(self._ring)
+        at = self._at
+        self._ring[at] = hash((topic, payload))
+        self._at = at + 1 if at + 1 < self._size else 0
 
     def look(self) -> None:
         """A connection was lost, or is about to be made: what comes next may have come before."""
         self._known = np.sort(np.frombuffer(self._ring, np.int64))
         self._unknown = 0
-
-    @property
-    def looking(self) -> bool:
-        """Whether a message may have come before."""
-        return self._known is not None
+        self.looking = True
 
     def is_repeat(self, topic: str, payload: bytes) -> bool:
         """Whether this message was taken in before `look`."""
@@ -55,5 +55,5 @@ class Recent:
             return True
         self._unknown += 1
         if self._unknown >= UNKNOWN:
-            self._known = None
+            self._known, self.looking = None, False
         return False

@@ -8,6 +8,10 @@ Two payloads exist, each as MessagePack or, when the first byte is `{`, as JSON:
   `via` is one name or a list of names, `callsign` a list.
 Samples and frames of the stream `signal` have names of their own in place of fields: signals.py.
 
+Messages that come many at a time are read by a kernel where they are plain samples in MessagePack (plain.py).
+
+Messages that come many at a time are read by a kernel where they are plain samples in MessagePack (plain.py).
+
 The decoder never raises: what it cannot use goes to `on_bad` with a reason and the payload. Samples are decoded
 by msgspec into tuples and become columns in `take()`, once for many messages. There they are checked, the only time.
 
@@ -17,7 +21,7 @@ the same checks, and a sample that is refused is reported as the message that wo
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from math import nan
 from typing import Any
@@ -29,6 +33,7 @@ from watchkeeper.config.schema import Limits, Topics
 from watchkeeper.streams.batch import F8, I4, U1, Batch, CheckedBatch, Columns, concat, later_calls
 from watchkeeper.streams.check import REASONS, sound
 from watchkeeper.streams.codec.encode import FRAME_VERSION, encode_sample, frame_topic, sample_topic
+from watchkeeper.streams.codec.plain import CALLSIGN, ID, VIA, WORDS, PlainReader
 from watchkeeper.streams.codec.signals import Sample, SignalError, frame_rows, sample_rows, spoken, text_of
 from watchkeeper.streams.foreign.decode import ForeignError, json_decoder, msgpack_decoder
 from watchkeeper.streams.messages import COLUMN, FIELDS, ID_MAX, KIND_OF_WORD, Drop, Kind, unescape_id
@@ -37,6 +42,12 @@ from watchkeeper.streams.signals import name_in
 OnBad = Callable[[str, str, bytes], None]
 # Topics are repeated for ever, so their parse is kept; the table starts afresh when an attacker fills it.
 TOPICS_REMEMBERED = 100_000
+# Fewer messages than this are decoded faster one by one; and so are so many groups after one that is not plain.
+PLAIN_LEAST = 8
+WARY_GROUPS = 16
+# Fewer samples of a kind than this are read faster one by one; and after some that are not plain, so many groups are.
+PLAIN_LEAST = 8
+WARY_GROUPS = 16
 
 
 def _sample_type(kind: Kind) -> type[msgspec.Struct]:
@@ -84,8 +95,8 @@ class _Part:
 
     def __init__(self) -> None:
         self.rows: list[tuple[Any, ...]] = []
-        # (topic, payload); None stands for rows that came as columns
-        self.origins: list[tuple[str, bytes] | None] = []
+        # topic and payload, and whatever comes behind them; None stands for rows that came as columns
+        self.origins: list[tuple[Any, ...] | None] = []
         self.seq: list[int] = []
         self.vid: list[int] = []
         self.via: list[int] = []
@@ -99,6 +110,14 @@ class _Part:
         self.origins.append(origin)
         self.blocks.append(block)
         self.block_origins.append(np.full(len(block), len(self.origins) - 1, np.int32))
+
+    def add_each(self, block: Columns, origins: Sequence[tuple[Any, ...]]) -> None:
+        """Take columns of which each row was a message."""
+        self.close_rows()
+        first = len(self.origins)
+        self.origins += origins
+        self.blocks.append(block)
+        self.block_origins.append(np.arange(first, len(self.origins), dtype=np.int32))
 
     def close_rows(self) -> None:
         """Turn the gathered rows into a block, so that frames and samples keep their order."""
@@ -133,6 +152,11 @@ class Decoder:
         self._frame = {k: self._decoders(_frame_type(k)) for k in fixed}
         self._signals = self._decoders(Sample)
         self._signal_frame = self._decoders(dict[str, Any])
+        self._plain = {k: PlainReader(k) for k in fixed}
+        # so many groups are decoded one by one before the next attempt to read one at once
+        self._wary = 0
+        self._plain = {k: PlainReader(k) for k in fixed}
+        self._wary = 0
         self._topics: dict[str, tuple[Kind, str] | None] = {}
         self._reset()
 
@@ -176,6 +200,54 @@ class Decoder:
                 self._add_frame(kind, topic, payload)
         except (ForeignError, SignalError, _RefusedError) as refused:
             self._on_bad(topic, refused.reason, payload)
+
+    def add_all(self, messages: Sequence[tuple[Any, ...]]) -> None:
+        """Decode messages, (topic, payload, …), as `add` would one after the other."""
+        if self._wary:
+            self._wary -= 1
+        elif len(messages) >= PLAIN_LEAST:
+            if self._add_plain(messages):
+                return
+            self._wary = WARY_GROUPS
+        for topic, payload, *_ in messages:
+            self.add(topic, payload)
+
+    def _add_plain(self, messages: Sequence[tuple[Any, ...]]) -> bool:
+        """The same at once if all of them are plain samples; otherwise nothing."""
+        limit = self._limits.max_sample_bytes
+        names: list[str] = []
+        rows: dict[Kind, list[int]] = {}
+        for i, message in enumerate(messages):
+            where = self._where(message[0])
+            if where is None or not where[1] or where[0] is Kind.SIGNAL or len(message[1]) > limit:
+                return False
+            names.append(where[1])
+            rows.setdefault(where[0], []).append(i)
+        n = len(names)
+        t = np.empty(n)
+        found: dict[Kind, F8] = {}
+        words: list[list[tuple[int, str]]] = [[] for _ in WORDS]
+        for kind, at in rows.items():
+            plain = self._plain[kind].read([messages[i][1] for i in at])
+            if plain is None:
+                return False
+            t[at], found[kind] = plain.t, plain.data
+            for place, (texts, of) in enumerate(plain.texts):
+                words[place] += [(at[k], text) for k, text in zip(of.tolist(), texts, strict=True)]
+        get = self._names.get
+        vid = np.array([get(name) for name in names], np.int32)
+        if any(text != names[i] for i, text in words[ID]) or (vid < 0).any():
+            return False
+        via = np.full(n, -1, np.int32)
+        for i, text in sorted(words[VIA]):
+            via[i] = self._vias.get(text)
+        for i, text in sorted(words[CALLSIGN]):
+            self._call(names[i], text, float(t[i]))
+        for kind, at in rows.items():
+            block = Columns(self._seq + np.array(at), vid[at], via[at], t[at], found[kind])
+            self._part(kind).add_each(block, [messages[i] for i in at])
+        self._seq += n
+        return True
 
     def _where(self, topic: str) -> tuple[Kind, str] | None:
         try:
@@ -332,6 +404,14 @@ class Decoder:
             if origin is None:
                 origin = sample_topic(self._tree, kind, ids[cols.vid[row]]), _message(kind, cols, row)
             self._on_bad(origin[0], reason, origin[1])
+
+
+def warm_up() -> None:
+    """Compile what decoding needs."""
+    decoder = Decoder(Topics(), Limits(), lambda _topic, _reason, _payload: None)
+    payload = encode_sample(Kind.ADSB, 1.0, {"lat": 1.0, "lon": 1.0}, encoding="msgpack")
+    decoder.add_all([(sample_topic(Topics(), Kind.ADSB, "warm"), payload)] * PLAIN_LEAST)
+    decoder.take()
 
 
 def _message(kind: Kind, cols: Columns, row: int, name: str | None = None) -> bytes:
