@@ -35,10 +35,17 @@ def missing_paths(root: Path, code: Iterable[Path]) -> Iterator[str]:
     found = sorted(path for folder in code for path in folder.rglob("*.py"))
     modules = [path for path in found if not _skipped(path.relative_to(root))]
     names = {path.name for path in modules}
-    for path in modules:
-        named = {word for text in _docstrings(path) for word in PATH.findall(text)}
+
+    def gone(path: Path, texts: Iterable[str]) -> list[str]:
+        named = {word for text in texts for word in PATH.findall(text)}
         alone = {word for word in named if "/" not in word and word.endswith(".py") and word not in names}
-        yield from _missing(root, path, {word for word in named if word.partition("/")[0] in tops}, alone)
+        return list(_missing(root, path, {word for word in named if word.partition("/")[0] in tops}, alone))
+
+    for path in modules:
+        text = path.read_text()
+        # few files name anything that is not there, and only those have to be parsed
+        if gone(path, [text]):
+            yield from gone(path, _docstrings(text))
 
 
 def _missing(root: Path, where: Path, named: set[str], gone: set[str]) -> Iterator[str]:
@@ -59,8 +66,8 @@ def _skipped(path: Path) -> bool:
     return any(part in SKIPPED or part.startswith(".") for part in path.parts)
 
 
-def _docstrings(path: Path) -> Iterator[str]:
-    rest: list[ast.AST] = [ast.parse(path.read_text())]
+def _docstrings(text: str) -> Iterator[str]:
+    rest: list[ast.AST] = [ast.parse(text)]
     while rest:
         node = rest.pop()
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
