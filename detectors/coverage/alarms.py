@@ -29,7 +29,7 @@ ADVISORY = frozenset({"no_gps", "no_imu", "no_fix"})
 NEVER = np.inf
 # Codes as the kernel takes them; on the way to being judged what was said stays.
 FAILED, NO_STREAM = int(Code.FAILED), int(Code.NO_STREAM)
-IS_NOT_YET: Bool = np.isin(np.arange(len(NAMES)), (*NOT_YET, Code.UNALIGNED))
+IS_NOT_YET: Bool = np.isin(np.arange(len(NAMES)), (*NOT_YET, Code.UNALIGNED, Code.LIMITS_ONLY))
 Explain = Callable[[int, int], str]
 Parts = Mapping[tuple[str, str], str]
 

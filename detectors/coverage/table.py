@@ -28,7 +28,7 @@ EXAMPLES = 5
 LEARNING_PART = 0.5
 # Codes as the kernel takes them.
 WATCHED, NOT_APPLICABLE, NEVER_ALIGNS = int(Code.WATCHED), int(Code.NOT_APPLICABLE), int(Code.NEVER_ALIGNS)
-UNCONFIRMED = int(Code.UNCONFIRMED)
+UNCONFIRMED, LIMITS_ONLY = int(Code.UNCONFIRMED), int(Code.LIMITS_ONLY)
 ALIGNING, LEARNING, UNALIGNED = int(Code.ALIGNING), int(Code.LEARNING), int(Code.UNALIGNED)
 TOO_SHORT = np.uint8(Code.TOO_SHORT)
 # By code.
@@ -199,7 +199,7 @@ def _update(
                 trying += step_s * LEARNING_PART
             elif now == UNALIGNED:
                 trying = max(trying - step_s, 0.0)
-            elif now in (WATCHED, UNCONFIRMED, NOT_APPLICABLE):
+            elif now in (WATCHED, UNCONFIRMED, LIMITS_ONLY, NOT_APPLICABLE):
                 trying = 0.0
             # not above the limit: as much time of being judged takes it back
             trying_s[d, s] = trying = min(trying, 2.0 * never_s)

@@ -19,6 +19,7 @@ class Code(IntEnum):
     SILENT = auto()
     UNALIGNED = auto()
     UNCONFIRMED = auto()
+    LIMITS_ONLY = auto()
     ALIGNING = auto()
     LEARNING = auto()
     NEVER_ALIGNS = auto()
@@ -52,6 +53,7 @@ WORDS: tuple[tuple[str, str], ...] = (
     ("silent", "a stream that this detector needs has stopped"),
     ("unaligned", "its attitude is not known before it moves: jumps are seen, slow drifts are not"),
     ("unconfirmed", "it is judged, but whether its axes are as configured is not known until it turns"),
+    ("limits_only", "only its known limits are judged: what is usual for it has not been learned yet"),
     ("aligning", "its attitude is being found"),
     ("learning", "what is usual for it is being learned"),
     ("never_aligns", "GPS and IMU do not fit together: its attitude cannot be found"),

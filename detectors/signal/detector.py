@@ -154,7 +154,9 @@ class SignalDetector:
             rows = self.table.signals[: self.table.high]
             limited = np.isfinite(rows["low"]) | np.isfinite(rows["high"])
             known = np.where(rows["judged"], rows["learned_s"] >= self._settings.learn_s, limited)
-            codes[rows["slot"][known & (rows["slot"] >= 0)]] = Code.WATCHED
+            taken = rows["slot"] >= 0
+            codes[rows["slot"][limited & taken]] = Code.LIMITS_ONLY
+            codes[rows["slot"][known & taken]] = Code.WATCHED
             codes[sends & (t - last_t > SILENT_S)] = Code.SILENT
         return codes
 

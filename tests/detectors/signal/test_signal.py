@@ -243,3 +243,15 @@ def test_the_presets_know_the_names_that_adapters_use():
         event = first(run(values))
         assert (event.evidence["signal"], event.evidence["causes"][0]) == (name, "out_of_range")
         assert event.t - 1020.0 <= 2.0
+
+
+def test_until_what_is_usual_is_learned_a_vehicle_with_known_limits_is_judged_by_those_alone():
+    """A recording that ends then says so; of one without limits nothing at all was judged."""
+    said = []
+    for name in ("battery[0].cell_v[0]", "rssi"):
+        pipeline = Pipeline(config())
+        for batch in batches({name: np.full(20, 3.9) + np.arange(20) * 1e-3}):
+            pipeline.feed(batch)
+        pipeline.finish()
+        said.append(pipeline.guard.coverage.tallies()["signal"].not_judged)
+    assert said == [{"limits_only": 1}, {"too_short": 1}]
