@@ -24,8 +24,8 @@ edit those, not this page. [Alarms](alarms.md) has every kind with all of its ev
 """
 TERMS: dict[str, str] = {
     "advisory, caution, warning": (
-        "how severe an alarm is, from worth knowing to act now; it rises at once and falls after a minute "
-        "without evidence as bad, to the worst of that minute"
+        "how severe an alarm is, from worth knowing to act now; it rises with the evidence and falls after a "
+        "minute without any as bad, to the worst of that minute, but not once it has changed twice"
     ),
     "alarm": (
         "something that is wrong with a vehicle, a pair of aircraft or a place, from raised to cleared under one id"

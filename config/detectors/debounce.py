@@ -54,6 +54,17 @@ class Debounce(Section, frozen=True):
     min_on_s: Annotated[
         float, about("s", "an alarm stays up at least this long, so that people can see it", ge=0, le=3600, live=True)
     ] = 5.0
+    rise_s: Annotated[
+        float,
+        about(
+            "s",
+            "evidence more severe than an active alarm must have lasted this long before the alarm is shown as more "
+            "severe; 0: at once",
+            ge=0,
+            le=60,
+            live=True,
+        ),
+    ] = 0.0
     bridge_s: Annotated[
         float,
         about(

@@ -138,4 +138,5 @@ class GpsImu(Section, frozen=True):
             "epochs", "GPS epochs per tick and bucket of vehicles that the model looks at", ge=0, le=10_000, live=True
         ),
     ] = 8
-    debounce: Debounce = field(default_factory=lambda: Debounce(least_s=0.5, strong=8.0))
+    # rise_s: a little less than the interval of a 1 Hz receiver, so that a single fix does not lift an alarm
+    debounce: Debounce = field(default_factory=lambda: Debounce(least_s=0.5, strong=8.0, rise_s=0.9))

@@ -23,7 +23,7 @@ from watchkeeper.daemon.state.checked import is_sealed, replace_file, seal, unse
 from watchkeeper.streams.foreign.states import decode_state
 from watchkeeper.streams.messages import FIELDS
 
-FORMAT = 7
+FORMAT = 8
 HEADER_MAX_BYTES = 4096
 PIECE_BYTES = 256 * 1024
 

@@ -7,8 +7,9 @@ evidence with an epoch newer than the last one counted:
   with n, a sequential test that strong evidence ends early. With a `most_s`, two epochs or more that have lasted so
   long are enough, if as many of them as n of m were over. Nothing is raised within `least_s` of the first that counts;
 - active: clear when clear_n epochs in a row were under clear_ratio * threshold and the alarm is min_on_s old.
-An active alarm's severity rises at once; after a minute in which no evidence was as severe it falls to the most severe
-of that minute.
+An active alarm's severity rises when the evidence has been more severe for rise_s. After a minute in which no evidence
+was as severe it falls to the most severe of that minute, unless it has changed MOST_CHANGES times already: an attack
+and what follows it are one alarm, and a rise is always told.
 A gap of more than bridge_s between epochs starts both counts again; a shorter one is bridged. An active cell
 without any epoch for lost_s is cleared: it is out of sight.
 
@@ -35,6 +36,8 @@ NOTHING_ACTIVE: I8 = np.empty(0, np.int64)
 # How long the evidence must have been less severe than the alarm before the alarm is shown as what it was then: an
 # alarm that falls and rises with its evidence is read as several, one that falls step by step as still changing.
 SETTLED_S = 60.0
+# An alarm does not fall any more after so many changes of its severity: down and up again, or up in two steps.
+MOST_CHANGES = 2
 
 
 class Cell:
@@ -56,6 +59,12 @@ class Cell:
     """Since when the evidence has been less severe; NaN when it is not."""
     below: int = 0
     """The most severe of it since then."""
+    above_t: float = math.nan
+    """Since when all evidence has been more severe; NaN when it is not."""
+    above: int = 0
+    """How severe the newest of it is."""
+    changes: int = 0
+    """How often the severity of the alarm has changed."""
 
 
 class Epoch:
@@ -78,6 +87,7 @@ class Rule(NamedTuple):
     clear_ratio: float
     min_on_s: float
     bridge_s: float
+    rise_s: float
 
 
 class Debouncer:
@@ -95,7 +105,7 @@ class Debouncer:
         self.rule = rule
         self._rule = Rule(
             rule.n, rule.m, rule.least_s, rule.most_s, rule.strong,
-            rule.clear_n, rule.clear_ratio, rule.min_on_s, rule.bridge_s,
+            rule.clear_n, rule.clear_ratio, rule.min_on_s, rule.bridge_s, rule.rise_s,
         )  # fmt: skip
 
     def retune(self, rule: Debounce) -> None:
@@ -116,7 +126,7 @@ class Debouncer:
     def shown(self, cell: I4, t: F8, action: U1, severity: U1) -> U1:
         """How severe the alarm of each row is to be shown, after `update` gave these actions."""
         shown = severity.copy()
-        _show(cell, t, action, self.cells, shown)
+        _show(cell, t, action, self._rule, self.cells, shown)
         return shown
 
     def lost(self, t: float, cells: int) -> I4:
@@ -161,7 +171,7 @@ class Debouncer:
         """Make a cell active as it was before a restart."""
         row = self.cells[cell]
         self._none_active = False
-        row["severity"], row["below_t"] = severity, math.nan
+        row["severity"], row["below_t"], row["above_t"], row["changes"] = severity, math.nan, math.nan, 0
         row["active"], row["t_onset"], row["t_raised"], row["last_epoch"] = True, t_onset, t_raised, t_last
         row["off_run"] = 0
 
@@ -272,20 +282,47 @@ def _update(rows: Rows, rule: Rule, cells: NDArray[Any], ring: NDArray[Any], act
 
 
 @njit(cache=True)
-def _show(cell: I4, t: F8, action: U1, cells: NDArray[Any], severity: U1) -> None:
+def _show(cell: I4, t: F8, action: U1, rule: Rule, cells: NDArray[Any], severity: U1) -> None:
     for i in range(cell.size):
         if action[i] != RAISE and action[i] != STILL:
             continue
-        alarm = cells[cell[i]]
-        if action[i] == STILL and severity[i] < alarm.severity:
-            if math.isnan(alarm.below_t):
-                alarm.below_t, alarm.below = t[i], severity[i]
-            alarm.below = max(alarm.below, severity[i])
-            if t[i] - alarm.below_t >= SETTLED_S:
-                alarm.severity = alarm.below
-                alarm.below_t, alarm.below = t[i], severity[i]
-        else:
-            alarm.severity = severity[i]
-        if severity[i] >= alarm.severity:
+        alarm, now = cells[cell[i]], severity[i]
+        if action[i] == RAISE:
+            alarm.severity, alarm.changes = now, 0
+        if now <= alarm.severity:
+            alarm.above_t = math.nan
+        elif _rises(alarm, t[i], now, rule):
+            alarm.changes += 1
+        if now >= alarm.severity or alarm.changes >= MOST_CHANGES:
             alarm.below_t = math.nan
+        elif _falls(alarm, t[i], now):
+            alarm.changes += 1
         severity[i] = alarm.severity
+
+
+@njit(cache=True)
+def _rises(alarm: Cell, t: float, now: int, rule: Rule) -> bool:
+    """Whether evidence more severe than the alarm has lasted: then the alarm is as severe as its last two epochs."""
+    before = now
+    if not math.isnan(alarm.above_t):
+        before = min(now, alarm.above)
+    else:
+        alarm.above_t = t
+    alarm.above = now
+    if t - alarm.above_t < rule.rise_s:
+        return False
+    alarm.severity, alarm.above_t = before, math.nan
+    return True
+
+
+@njit(cache=True)
+def _falls(alarm: Cell, t: float, now: int) -> bool:
+    """Whether a minute had no evidence as severe as the alarm: then the alarm is as severe as the worst of that."""
+    if math.isnan(alarm.below_t):
+        alarm.below_t, alarm.below = t, now
+    alarm.below = max(alarm.below, now)
+    if t - alarm.below_t < SETTLED_S:
+        return False
+    alarm.severity = alarm.below
+    alarm.below_t, alarm.below = t, now
+    return True

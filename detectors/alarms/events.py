@@ -2,14 +2,15 @@
 
 Called by the pipeline with what the debouncer decided; returns the events to publish. The id derives from kind,
 subjects and onset, so a restart or a second instance cannot raise the same alarm twice. The last event says how the
-alarm ended, in one of the words of declaration.ENDINGS. Severity rises at once and falls, to the most severe finding of
-the time, after a settled minute, or when the alarm ends: the debouncer sees to that where it counts epochs, the book
-for everything else. The sentence is made here and nowhere later, by the function that the book is given
-(catalog.spoken), so that every output shows the same words.
+alarm ended, in one of the words of declaration.ENDINGS. Severity rises with the findings and falls, to the most severe
+of them, after a settled minute, unless it has changed MOST_CHANGES times already: the debouncer sees to that where it
+counts epochs, the book for everything else. The sentence is made here and nowhere later, by the function that the book
+is given (catalog.spoken), so that every output shows the same words.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from hashlib import blake2b
@@ -18,7 +19,7 @@ from typing import Any
 import msgspec
 
 from watchkeeper.config.schema import Alarms
-from watchkeeper.detectors.alarms.debounce import SETTLED_S
+from watchkeeper.detectors.alarms.debounce import MOST_CHANGES, SETTLED_S
 from watchkeeper.detectors.base import SEVERITIES
 from watchkeeper.detectors.declaration import Ended
 from watchkeeper.streams.foreign.decode import json_decoder
@@ -147,6 +148,8 @@ class AlarmBook:
         self.refused = 0
         # since when the findings of an alarm have been less severe than it is shown, and the most severe of them
         self._below: dict[tuple[str, tuple[str, ...]], tuple[float, int]] = {}
+        # how often the severity of an alarm has changed
+        self._changes: Counter[tuple[str, tuple[str, ...]]] = Counter()
 
     def retune(self, limits: Alarms) -> None:
         """Take new limits."""
@@ -204,6 +207,7 @@ class AlarmBook:
         event = msgspec.structs.replace(self._next(last, CLEARED, finding), ended=ended)
         del self.active[finding.kind, finding.subjects]
         self._below.pop((finding.kind, finding.subjects), None)
+        self._changes.pop((finding.kind, finding.subjects), None)
         return self._voice(event, self.called)
 
     def end(
@@ -234,6 +238,7 @@ class AlarmBook:
             "active": [plain_event(event) for event in self.active.values()],
             "refused": self.refused,
             "below": below,
+            "changes": [[kind, list(subjects), n] for (kind, subjects), n in self._changes.items()],
         }
 
     def restore(self, state: dict[str, Any]) -> None:
@@ -241,6 +246,7 @@ class AlarmBook:
         events = map(event_of, state["active"])
         self.active, self.refused = {(event.kind, event.subjects): event for event in events}, state["refused"]
         self._below = {(kind, tuple(subjects)): (t, most) for kind, subjects, t, most in state["below"]}
+        self._changes = Counter({(kind, tuple(subjects)): n for kind, subjects, n in state["changes"]})
 
     def attach(self, event: AlarmEvent, diagnosis: dict[str, Any] | None, incident: str | None = None) -> AlarmEvent:
         """An active alarm's newest event with its cause and the incident that it belongs to; later events keep both."""
@@ -249,15 +255,18 @@ class AlarmBook:
     def _shown(self, last: AlarmEvent, finding: Finding) -> str:
         """How severe an alarm is to be shown with this finding."""
         key, now, before = (last.kind, last.subjects), *map(SEVERITIES.index, (finding.severity, last.severity))
-        if now >= before:
+        if now >= before or self._changes[key] >= MOST_CHANGES:
             self._below.pop(key, None)
-            return finding.severity
+            if now > before:
+                self._changes[key] += 1
+            return SEVERITIES[max(now, before)]
         since, most = self._below.get(key, (finding.t, now))
         most = max(most, now)
         if finding.t - since < SETTLED_S:
             self._below[key] = since, most
             return last.severity
         self._below[key] = finding.t, now
+        self._changes[key] += 1
         return SEVERITIES[most]
 
     @staticmethod

@@ -85,7 +85,8 @@ class Watch:
         repeats = self._spoke & self.subjects.repeats(on.astype(np.int32), cells["t_raised"][on], t)
         again_t = self._said_t[on][repeats] + self.book.update_s
         falls_t = cells["below_t"][on][~np.isnan(cells["below_t"][on])] + SETTLED_S
-        return float(min(times.min(initial=math.inf) for times in (lost_t, again_t, falls_t)))
+        rises_t = cells["above_t"][on][~np.isnan(cells["above_t"][on])] + self.debouncer.rule.rise_s
+        return float(min(times.min(initial=math.inf) for times in (lost_t, again_t, falls_t, rises_t)))
 
     def tidy(self, t: float) -> None:
         """Give back cells that hold nothing worth keeping; until then they only cost room."""

@@ -4,6 +4,10 @@ An alarm that rises opens an incident or joins one: of the same vehicle, or, wit
 behind the same gateway. After `settle_s` the diagnoser looks into it with the live tools, again as long as alarms join
 or answers may change, and whenever its answer changes the incident and all its alarms are told.
 
+Where sensors contradict each other and nothing else is wrong, the answer changes with what they go on to show. It is
+told once it is clear, or at the last look, and stands until another alarm joins: an incident is not called one thing
+and then another. Until then the alarm stands alone.
+
 An incident lives like an alarm, of the kind `incident`: raised with its first diagnosis, updated, cleared when the last
 of its alarms is. Its subjects are those of its first alarm, so its id is stable. Called by the pipeline once per tick;
 pure, event time only.
@@ -54,7 +58,7 @@ DIAGNOSED = frozenset({"silence", "link", "gps_imu"})
 # Incidents are looked into at ticks that reach a multiple of this, in seconds of event time: by then what the looks
 # need has been brought together from wherever it is.
 LOOK_S = 1.0
-# An answer this probable that is found again stands until another alarm joins.
+# An answer this probable that is found again stands until another alarm joins; a pattern this clear is told at once.
 SETTLED = 0.9
 # Below this probability an IMU is not accused by its pattern alone where the vehicle sends its attitude: forces and
 # velocities are compared then. Chosen: a slow pull of the GPS and an accelerometer bias look alike at first, up to 0.83
@@ -85,6 +89,8 @@ class Case:
     tries: int = 0
     said: bool = False
     diagnosis: dict[str, Any] | None = None
+    leading: tuple[str, str] = ("", "")
+    """Type and location that the last look found, while another may take their place."""
     memory: Memory = field(default_factory=Memory)
 
 
@@ -221,15 +227,31 @@ class Incidents:
             if answer != _answer(before) and not outweighs(answer, _answer(before), pattern, cfg.switch_odds):
                 found = None
         if found is not None:
-            case.diagnosis = keep_name(before, msgspec.to_builtins(found), cfg.switch_odds)
-            case.diagnosis["evidence"] += network.remarks(vehicles)
-        same = before is not None and case.diagnosis is not None and _answer(before) == _answer(case.diagnosis)
+            newest = msgspec.to_builtins(found)
+            newest["evidence"] += network.remarks(vehicles)
+            waits = all(kind == "gps_imu" for kind, _ in case.alarms)
+            if waits and before is None and not self._clear(case, newest, by_pattern=named is not None):
+                case.leading = _answer(newest)
+                return []
+            case.diagnosis = keep_name(before, newest, cfg.switch_odds)
+            case.due_t = inf if waits else case.due_t
+        same = _answer(before) == _answer(case.diagnosis)
         if same and case.said and not self._joined(case):
             if found is not None and found.confidence >= SETTLED and not now.contradicted:
                 # twice the same: a third look would only give chance another chance
                 case.due_t = inf
             return []
         return self._tell(case, t)
+
+    def _clear(self, case: Case, found: dict[str, Any], *, by_pattern: bool) -> bool:
+        """Whether the answer to a contradiction may be told: it is probable, or so at two looks, or there is no other.
+
+        One look at the forces is never enough: it compares a few seconds.
+        """
+        if isinf(case.due_t) or (by_pattern and found["confidence"] >= SETTLED):
+            return True
+        rival = max((rival["confidence"] for rival in found["alternatives"]), default=0.0)
+        return case.leading == _answer(found) and found["confidence"] >= self._config.switch_odds * rival
 
     def _named(self, case: Case, tools: LiveTools) -> Diagnosis | None:
         """The diagnosis by the pattern of one vehicle's sensors, if nothing else can be at fault."""
@@ -432,6 +454,7 @@ def _case(saved: dict[str, Any]) -> Case:
         **saved
         | {
             "subjects": tuple(saved["subjects"]),
+            "leading": tuple(saved["leading"]),
             "alarms": {(event.kind, event.subjects): event for event in events},
             "words": set(saved["words"]),
             "memory": Memory(**saved["memory"] | {"jumps": jumps}),
@@ -451,5 +474,5 @@ def keep_name(before: Mapping[str, Any] | None, found: dict[str, Any], odds: flo
     return {**found, **kept, "alternatives": [first, *(rival for rival in rivals if rival is not kept)]}
 
 
-def _answer(diagnosis: Mapping[str, Any]) -> tuple[str, str]:
-    return diagnosis["type"], diagnosis["location"]
+def _answer(diagnosis: Mapping[str, Any] | None) -> tuple[str, str]:
+    return ("", "") if diagnosis is None else (diagnosis["type"], diagnosis["location"])

@@ -77,7 +77,7 @@ An alarm event (a pair's subject is `<a>~<b>` with a < b):
 | `id` | stable through the alarm's whole life, over restarts too: derives from kind, subjects and onset |
 | `kind` | what is wrong; [alarms.md](alarms.md) lists the kinds with their evidence |
 | `state` | `raised`, `updated` (worse, or fresh evidence after `alarms.update_s`), `cleared` |
-| `severity` | `advisory`, `caution`, `warning`; rises at once, falls after a settled minute, to the worst of it |
+| `severity` | `advisory`, `caution`, `warning`; how it [changes](detectors/incidents.md#how-steady-an-alarm-is) |
 | `subjects` | one vehicle id, two in order, or the name of a place |
 | `t` | event time of this step; `t_onset`, `t_raised`, `t_cleared` (null until then) likewise |
 | `score`, `threshold` | the measure of the anomaly, and the value from which it counts |

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from watchkeeper.config.detectors.debounce import Debounce
-from watchkeeper.detectors.alarms.debounce import CLEAR, NOTHING, RAISE, SETTLED_S, STILL, Debouncer
+from watchkeeper.detectors.alarms.debounce import CLEAR, MOST_CHANGES, NOTHING, RAISE, SETTLED_S, STILL, Debouncer
 
 
 def run(rule: Debounce, rows: list[tuple[float, float]], epochs: list[float] | None = None) -> list[int]:
@@ -216,7 +216,8 @@ def test_severity_rises_at_once_and_falls_to_the_worst_of_a_settled_minute():
     cell = np.zeros(n, np.int32)
     action = d.update(cell, t, t, np.full(n, 2.0), np.ones(n))
     shown = d.shown(cell, t, action, told)
-    assert shown.tolist() == [1] * 20 + [2] * 61 + [1] * 60 + [0] * 59
+    # up and down are two changes: it does not fall again
+    assert shown.tolist() == [1] * 20 + [2] * 61 + [1] * 119
     told[60] = 0
     assert told[1] == 0  # the evidence stays as it is
     assert Debouncer(Debounce(), 1).shown(cell, t, action, told).tolist() == [1] * 20 + [2] * 61 + [0] * 119
@@ -226,22 +227,44 @@ def test_severity_rises_at_once_and_falls_to_the_worst_of_a_settled_minute():
 @given(
     st.lists(st.integers(0, 2), min_size=1, max_size=60), st.lists(st.integers(0, 2), max_size=120), st.integers(0, 2)
 )
-def test_an_attack_of_a_minute_changes_severity_twice_and_what_it_leaves_once_a_minute(told, later, left):
+def test_severity_changes_twice_unless_it_gets_worse_after_it_had_fallen(told, later, left):
     severity = np.array([*told, *later, *[left] * 180], np.uint8)
     n = len(severity)
     t, cell = np.arange(float(n)), np.zeros(n, np.int32)
     d = Debouncer(Debounce(n=1, m=1, clear_n=1), 1)
     shown = d.shown(cell, t, d.update(cell, t, t, np.full(n, 2.0), np.ones(n)), severity).astype(int)
     steps = np.diff(shown)
-    # it only rises in its minute, and there are two steps to rise by
+    # it only rises in its first minute, and there are two steps to rise by
     assert np.all(steps[: len(told) - 1] >= 0)
-    assert np.count_nonzero(steps[: len(told) - 1]) <= 2
-    # falls are a minute apart, and each goes to the worst that the minute had
+    assert np.count_nonzero(steps[: len(told) - 1]) <= MOST_CHANGES
+    # falls are a minute apart, each goes to the worst that the minute had, and none is the third change or a later one
     falls = np.flatnonzero(steps < 0)
     assert np.all(np.diff(falls) >= SETTLED_S)
     assert all(shown[i + 1] == severity[i + 1 - int(SETTLED_S) : i + 2].max() for i in falls)
+    assert np.all(steps[np.flatnonzero(steps)[MOST_CHANGES:]] > 0)
     # what stays as it is ends in one fall, whatever was before
     assert np.count_nonzero(steps[len(told) + len(later) + int(SETTLED_S) :]) <= 1
+
+
+def test_severity_rises_on_evidence_that_lasts():
+    def shown(told, every_s=0.2, rise_s=0.9):
+        n = len(told)
+        t, cell = np.arange(n) * every_s, np.zeros(n, np.int32)
+        d = Debouncer(Debounce(n=1, m=1, clear_n=1, rise_s=rise_s), 1)
+        action = d.update(cell, t, t, np.full(n, 2.0), np.ones(n))
+        return d.shown(cell, t, action, np.array(told, np.uint8)).tolist()
+
+    # one epoch lifts nothing, and neither does one in every other
+    assert shown([0, 2, 0, 0, 0, 0, 0, 0]) == [0] * 8
+    assert shown([0, 2] * 8) == [0] * 16
+    # in one step to what the last two epochs show, not over what was in between
+    assert shown([0, 1, 2, 2, 2, 2, 2, 2]) == [0] * 6 + [2] * 2
+    assert shown([0, 1, 1, 1, 1, 1, 2, 1]) == [0] * 6 + [1] * 2
+    # two epochs of a receiver of 1 Hz have lasted, one has not
+    assert shown([0, 2, 0, 2, 2], every_s=1.0) == [0, 0, 0, 0, 2]
+    assert shown([0, 2, 0, 2, 2], every_s=1.0, rise_s=0.0) == [0, 2, 2, 2, 2]
+    # what raised the alarm has been debounced
+    assert shown([2, 0, 0]) == [2, 2, 2]
 
 
 @settings(max_examples=50)
