@@ -237,6 +237,8 @@ def _unauthorized(request: web.Request, words: str, *, page: bool = False) -> Ex
 def _refusal(request: web.Request, status: int, code: str, words: str) -> Exception:
     if request.path.startswith("/api/"):
         return Refusal(status, code, words)
+    if request.path == "/login":
+        return web.HTTPTooManyRequests(text=form(words), content_type="text/html", headers=PAGE_HEADERS)
     return web.HTTPForbidden(text=f"{words}\n") if status == 403 else web.HTTPTooManyRequests(text=f"{words}\n")
 
 

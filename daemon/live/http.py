@@ -16,7 +16,7 @@ import logging
 from contextlib import suppress
 from hashlib import blake2b
 from importlib.resources import files
-from typing import TypeVar
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 import aiohttp
@@ -26,6 +26,7 @@ from aiohttp import web
 from watchkeeper.config.schema import Http
 from watchkeeper.daemon.background import end
 from watchkeeper.daemon.http.asked import WISH_MAX, body_of, check_origin
+from watchkeeper.daemon.http.gate import PASS
 from watchkeeper.daemon.live.desk import BY_MAX
 from watchkeeper.daemon.live.view import FullError, Live, RefusedError
 from watchkeeper.daemon.live.viewer import Viewer, parse_wish
@@ -82,12 +83,14 @@ class Page:
     def __init__(self, live: Live, settings: Http) -> None:
         self._live = live
         self._public_name = settings.public_name
-        self._files = _load() | {"settings.json": _about(settings)}
+        self._files = _load()
+        self._about = _about(settings)
         self._headers = _headers(settings)
         self._drawing: asyncio.Task[None] | None = None
         self._open: set[web.WebSocketResponse] = set()
         self.routes = [
             web.get("/", self._index),
+            web.get("/page/settings.json", self._settings),
             web.get("/page/{name}", self._file),
             web.get("/live", self._connect),
             web.post("/alarms/{id}/acknowledge", self._acknowledge),
@@ -114,6 +117,12 @@ class Page:
 
     async def _file(self, request: web.Request) -> web.Response:
         return self._answer(request, request.match_info["name"])
+
+    async def _settings(self, request: web.Request) -> web.Response:  # noqa: ARG002
+        """What the page needs of the configuration, and what its reader may do."""
+        who = PASS.get()
+        reader = {"may_operate": who is None or who.role == "operate", "token": "" if who is None else who.name}
+        return web.json_response(self._about | reader, headers=self._headers)
 
     def _answer(self, request: web.Request, name: str) -> web.Response:
         found = self._files.get(name)
@@ -214,11 +223,10 @@ def _headers(settings: Http) -> dict[str, str]:
     return {**HEADERS, "Content-Security-Policy": policy}
 
 
-def _about(settings: Http) -> tuple[bytes, str, str]:
-    """What the configuration says about the map, as a file of the page."""
+def _about(settings: Http) -> dict[str, Any]:
+    """What the configuration says about the map."""
     site = [float(part) for part in settings.site.split(",")] if settings.site else None
-    body = msgspec.json.encode({"tiles": settings.tiles, "credit": settings.tiles_credit, "site": site})
-    return body, "application/json", _tag(body)
+    return {"tiles": settings.tiles, "credit": settings.tiles_credit, "site": site}
 
 
 def _tag(body: bytes) -> str:

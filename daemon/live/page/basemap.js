@@ -1,6 +1,7 @@
 // Land, borders and airports, without any other server: two small files, loaded once, drawn under everything else.
 // Their layout is in tools/basemap.py.
 
+import { by, setText } from './dom.js';
 import { eastOf, northOf } from './fleet.js';
 import { backwards, closed, fill, joined, Line, shifted, stroke, unwrapped } from './lines.js';
 import { fonts, palette } from './palette.js';
@@ -56,17 +57,19 @@ export class BaseMap {
     /** @type {{ code: string, x: number, y: number }[]} from south to north */
     this.airports = [];
     this.tiles = new Tiles('', ready);
+    this.credit = '';
     this.ready = ready;
     void load('world.bin').then((bytes) => this.readWorld(bytes)).then(ready).catch(() => {});
     void load('airports.bin').then((bytes) => this.readAirports(bytes)).then(ready).catch(() => {});
   }
 
   /**
-   * Tiles of a map server instead.
-   * @type {(address: string) => void}
+   * Tiles of a map server instead, and whose they are.
+   * @type {(address: string, credit: string) => void}
    */
-  useTiles(address) {
+  useTiles(address, credit) {
     this.tiles = new Tiles(address, this.ready);
+    this.credit = credit;
   }
 
   /** @type {(bytes: Bytes) => void} */
@@ -99,7 +102,9 @@ export class BaseMap {
 
   /** @type {(pen: Pen, view: View) => void} */
   draw(pen, view) {
-    if (this.tiles.draw(pen, view)) return;
+    const tiled = this.tiles.draw(pen, view);
+    setText(by('credit'), tiled ? this.credit : `Natural Earth${this.tiles.refused ? '; the map server gives no tiles' : ''}`);
+    if (tiled) return;
     pen.fillStyle = palette.land;
     pen.beginPath();
     shifted(this.land, view, (line, shift) => fill(pen, view, line.points, shift));

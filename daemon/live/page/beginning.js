@@ -1,10 +1,10 @@
 // What a page that was just opened asks for: what its address says, and what the daemon remembers from before.
 
 import { ask } from './api.js';
-import { by, setText } from './dom.js';
 import { eastOf, northOf } from './fleet.js';
 import { learnKinds } from './kinds.js';
 import { alarmOf } from './past.js';
+import { whoReads } from './reader.js';
 
 /** @type {(app: App) => Promise<void>} */
 export async function begin(app) {
@@ -19,12 +19,12 @@ export async function begin(app) {
 }
 
 /**
- * What the configuration says about the map.
+ * What the configuration says about the map, and about who looks at it.
  * @type {(app: App) => Promise<void>}
  */
 async function learnSettings(app) {
   const settings = await fetch('/page/settings.json').then((answer) => answer.json()).catch(() => ({}));
-  if (settings.tiles) app.map.base.useTiles(settings.tiles);
+  if (settings.tiles) app.map.base.useTiles(settings.tiles, settings.credit);
   if (settings.site) app.map.range.begin([eastOf(settings.site[1]), northOf(settings.site[0])]);
-  setText(by('credit'), settings.tiles ? settings.credit : 'Natural Earth');
+  whoReads(settings.token ?? '', settings.may_operate ?? true);
 }

@@ -1,6 +1,6 @@
 // What a person prefers: units, a sound, a notification of the browser, the range outline. Kept in this browser only.
 
-import { by } from './dom.js';
+import { by, setText } from './dom.js';
 import { setUnits } from './units.js';
 
 const KEY = 'watchkeeper-prefs';
@@ -10,6 +10,9 @@ const TONES = { warning: [880, 660, 880], caution: [660, 660], advisory: [440] }
 const TONE_S = 0.16;
 // Alarms that follow each other faster than this are one sound, unless one is more severe.
 const QUIET_MS = 1500;
+// Why there are no notifications.
+const REFUSED = 'The browser does not allow this page to notify you: allow notifications in its settings for this site.';
+const INSECURE = 'Browsers notify only for pages over HTTPS, or on this machine: this page came over plain HTTP.';
 /** @type {Severity[]} */
 const ORDER = ['advisory', 'caution', 'warning'];
 
@@ -35,7 +38,10 @@ export class Prefs {
       if (sound.checked) this.play('advisory');
     };
     notify.onchange = async () => {
-      if (notify.checked && 'Notification' in window) notify.checked = await Notification.requestPermission() === 'granted';
+      const wanted = notify.checked;
+      if (wanted && 'Notification' in window) await Notification.requestPermission();
+      notify.checked = wanted && this.allowed;
+      setText(by('notify-problem'), wanted && !this.allowed ? (window.isSecureContext ? REFUSED : INSECURE) : '');
       this.change({ notify: notify.checked });
     };
     setUnits(this.kept.units);

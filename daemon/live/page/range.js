@@ -9,9 +9,8 @@ export class Range {
   constructor() {
     /** @type {Point | null} */
     this.site = null;
+    /** By direction, clockwise from north: the square of the distance, in metres of the map. */
     this.far = new Float64Array(SECTORS);
-    this.x = new Float64Array(SECTORS);
-    this.y = new Float64Array(SECTORS);
   }
 
   /**
@@ -42,7 +41,7 @@ export class Range {
       const [dx, dy] = [fleet.wx[i] - sx, fleet.wy[i] - sy];
       const d = dx * dx + dy * dy;
       const sector = Math.floor((Math.atan2(dx, dy) / (2 * Math.PI) + 1) * SECTORS) % SECTORS;
-      if (d > this.far[sector]) [this.far[sector], this.x[sector], this.y[sector]] = [d, fleet.wx[i], fleet.wy[i]];
+      this.far[sector] = Math.max(this.far[sector], d);
     }
   }
 
@@ -54,7 +53,13 @@ export class Range {
     pen.lineWidth = 1.2;
     pen.globalAlpha = 0.7;
     pen.beginPath();
-    for (let i = 0; i < SECTORS; i++) if (this.far[i]) pen.lineTo(view.px(this.x[i]), view.py(this.y[i]));
+    // a slice for each direction: between directions where nothing was heard nothing is known
+    for (let i = 0; i < SECTORS; i++) {
+      const r = Math.sqrt(this.far[i]) * view.scale;
+      const [from, to] = [(2 * i / SECTORS - 0.5) * Math.PI, (2 * (i + 1) / SECTORS - 0.5) * Math.PI];
+      if (r) pen.arc(x, y, r, from, to);
+      else pen.lineTo(x, y);
+    }
     pen.closePath();
     pen.stroke();
     pen.globalAlpha = 0.06;

@@ -20,7 +20,7 @@ export function shelf({ id, shelved, event }, app) {
   /** @type {(asked: Promise<unknown>, words: string) => Promise<void>} */
   const after = (asked, words) => asked.then(() => announce(words), (error) => announce(whyNot(error))).then(done);
   if (shelved) {
-    const button = el('button.small', { type: 'button' }, 'Take off the shelf');
+    const button = el('button.small.take-down', { type: 'button' }, 'Take off the shelf');
     button.onclick = () => after(tell(`/shelves/${encodeURIComponent(shelved)}`, {}, 'DELETE'), 'taken off the shelf');
     return button;
   }

@@ -44,7 +44,7 @@ export class Shelves {
   /** @type {(shelf: Shelf) => HTMLElement} */
   row(shelf) {
     const what = aboutOf(shelf);
-    const down = el('button.small', { type: 'button', 'aria-label': `Take down: ${what}` }, 'Take down');
+    const down = el('button.small.take-down', { type: 'button', 'aria-label': `Take down: ${what}` }, 'Take down');
     down.onclick = () => this.takeDown(shelf.id);
     const more = [`${span(Math.max(0, shelf.t_expires_wall - Date.now() / 1000))} left`, shelf.by && `by ${shelf.by}`, shelf.reason].filter(Boolean).join(', ');
     const words = el('span', {}, el('b', {}, what), el('span.tag', {}, more));

@@ -14,6 +14,8 @@ export class Tiles {
   constructor(address, ready) {
     this.address = address;
     this.ready = ready;
+    /** Whether the server has refused one. */
+    this.refused = false;
     /** @type {Map<string, HTMLImageElement>} the one used last at the end */
     this.images = new Map();
   }
@@ -53,6 +55,10 @@ export class Tiles {
     if (!found.src) {
       found.referrerPolicy = 'no-referrer';
       found.onload = this.ready;
+      found.onerror = () => {
+        this.refused = true;
+        this.ready();
+      };
       found.src = this.address.replace('{z}', String(z)).replace('{x}', String(x)).replace('{y}', String(y));
     }
     for (const [old] of this.images) {

@@ -157,6 +157,34 @@ def test_wrong_tokens_are_limited(rig: Rig, tokens: tuple[Token, ...]) -> None:
     assert visit(rig, Http(host="0.0.0.0", port=0, tokens=tokens), ask) == [401] * TRIES + [429, 429]
 
 
+def test_the_form_stays_where_it_is_when_a_login_has_to_wait(rig: Rig, tokens: tuple[Token, ...]) -> None:
+    async def ask(client: aiohttp.ClientSession, url: str) -> tuple[int, str, str]:
+        for _ in range(TRIES):
+            await client.post(f"{url}/login", data={"token": "wrong"})
+        async with client.post(f"{url}/login", data={"token": VIEW}) as answer:
+            return answer.status, answer.content_type, await answer.text()
+
+    status, kind, body = visit(rig, Http(host="0.0.0.0", port=0, tokens=tokens), ask)
+    assert (status, kind) == (429, "text/html")
+    assert "Too many wrong tokens: wait a minute." in body
+    assert '<form method="post" action="/login">' in body
+
+
+def test_the_page_is_told_what_its_reader_may_do(rig: Rig, tokens: tuple[Token, ...]) -> None:
+    async def ask(client: aiohttp.ClientSession, url: str) -> list[tuple[str, bool]]:
+        found = []
+        for token in (VIEW, OPERATE):
+            headers = {"Authorization": f"Bearer {token}"}
+            async with client.get(f"{url}/page/settings.json", headers=headers) as answer:
+                told = await answer.json()
+                found.append((told["token"], told["may_operate"]))
+        return found
+
+    names = {token.role: token.name for token in tokens}
+    told = visit(rig, Http(host="0.0.0.0", port=0, tokens=tokens), ask)
+    assert told == [(names["view"], False), (names["operate"], True)]
+
+
 def test_trusted_networks_are_as_this_machine(rig: Rig) -> None:
     http = Http(host="0.0.0.0", port=0, trusted=(f"{other_address()}/32",))
     assert visit(rig, http, statuses)["/api/v1/alarms"] == 200

@@ -197,6 +197,19 @@ def test_an_alarm_is_shelved_for_a_while_for_everybody_and_taken_down(
     other.see("document.getElementById('f-caution').textContent", lambda found: found == "1")
 
 
+def test_a_token_that_may_only_look_is_offered_no_change(screen: Any, listener: Any) -> None:
+    one = screen()
+    listener.aircraft(1000, 1012)
+    one.see("document.querySelectorAll('.alarm').length > 0")
+    one.row("conflict").locator(".open").click()
+    controls = [one.row("conflict").locator(".ack"), one.row("conflict").locator(".acts select")]
+    assert all(control.is_visible() for control in controls)
+    one.page.evaluate("import('/page/reader.js').then(({ whoReads }) => whoReads('visitor', false))")
+    one.see("document.body.classList.contains('looks-only')")
+    assert not any(control.is_visible() for control in controls)
+    assert one.row("conflict").locator(".acts button", has_text="Copy link").is_visible()
+
+
 def test_input_that_is_refused_is_said_on_top_of_the_page(screen: Any, listener: Any) -> None:
     page = screen()
     listener.aircraft(1000, 1003)

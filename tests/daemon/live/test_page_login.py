@@ -19,15 +19,20 @@ from watchkeeper.daemon.http.server import Site
 from watchkeeper.daemon.live.view import Live, Watched
 from watchkeeper.detectors.engine.pipeline import Pipeline
 
-TOKEN = "0123456789abcdef0123456789abcdef"
+TOKEN, LOOKS = "0123456789abcdef0123456789abcdef", "fedcba9876543210fedcba9876543210"
 
 
 @pytest.fixture(scope="module")
 def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """A site that asks for a token on this machine too."""
-    file: Path = tmp_path_factory.mktemp("login") / "token"
-    file.write_text(TOKEN)
-    settings = Http(port=0, require_token=True, tokens=(Token(name="tower", role="operate", token_file=str(file)),))
+    folder: Path = tmp_path_factory.mktemp("login")
+    (folder / "tower").write_text(TOKEN)
+    (folder / "visitor").write_text(LOOKS)
+    tokens = (
+        Token(name="tower", role="operate", token_file=str(folder / "tower")),
+        Token(name="visitor", role="view", token_file=str(folder / "visitor")),
+    )
+    settings = Http(port=0, require_token=True, tokens=tokens)
     loop, found, end = asyncio.new_event_loop(), threading.Event(), asyncio.Event()
     address: list[str] = []
 
@@ -79,4 +84,27 @@ def test_a_wrong_token_is_said_and_a_right_one_opens_the_page(
     page.wait_for_url(f"{url}/")
     assert page.locator("h1").inner_text() == "Watchkeeper"
     assert page.locator("#air").count() == 1
+    context.close()
+
+
+@pytest.mark.parametrize(("token", "name"), [(TOKEN, "tower"), (LOOKS, "visitor")])
+def test_the_page_says_who_is_logged_in_offers_what_they_may_do_and_lets_them_out(
+    browser: Any, url: str, token: str, name: str
+) -> None:
+    context = browser.new_context(viewport=DESKTOP)
+    page = context.new_page()
+    page.goto(url)
+    page.locator("#token").fill(token)
+    page.keyboard.press("Enter")
+    # shown as soon as the page has learned who it is
+    page.locator("#reader:not([hidden])").wait_for(state="attached")
+    page.keyboard.press("?")
+    words = page.locator("#reader-words")
+    words.wait_for()
+    assert f"logged in as “{name}”" in words.inner_text()
+    assert ("may look and change nothing" in words.inner_text()) is (name == "visitor")
+    # the map's buttons are behind the dialog, but they are there or not
+    assert page.locator("#area").is_visible() is (name == "tower")
+    page.locator("#logout").click()
+    page.locator("#token").wait_for()
     context.close()

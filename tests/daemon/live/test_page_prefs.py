@@ -73,6 +73,20 @@ def test_an_alarm_is_a_notification_while_nobody_looks_and_a_refusal_is_said(scr
     one.see("document.getElementById('banner').innerText", lambda words: "notifications" in words)
 
 
+@pytest.mark.parametrize(("secure", "said"), [(True, "does not allow this page to notify"), (False, "plain HTTP")])
+def test_why_there_are_no_notifications_is_said_where_they_are_asked_for(
+    screen: Any, *, secure: bool, said: str
+) -> None:
+    one = screen()
+    one.page.evaluate("Notification.requestPermission = async () => 'denied'")
+    one.page.evaluate(f"Object.defineProperty(window, 'isSecureContext', {{ value: {str(secure).lower()} }})")
+    one.page.keyboard.press("?")
+    assert one.page.locator("#notify-problem").inner_text() == ""
+    one.page.locator("#notify").click()
+    one.see("document.getElementById('notify-problem').textContent", lambda words: said in words)
+    assert not one.page.locator("#notify").is_checked()
+
+
 @pytest.mark.parametrize("watch", ['site = "0,0"\n'], indirect=True)
 def test_the_range_outline_is_as_far_as_the_farthest_aircraft(screen: Any, listener: Any) -> None:
     one = screen()
@@ -83,6 +97,26 @@ def test_the_range_outline_is_as_far_as_the_farthest_aircraft(screen: Any, liste
     farthest_nm = one.see("watchkeeper.map.range.most / 1852")
     assert farthest_nm == pytest.approx(12.5, rel=0.05)
     assert one.page.evaluate("watchkeeper.map.range.far.filter((each) => each > 0).length") == 2
+    # of directions in which nothing was heard it claims nothing: two slices, to the east and to the west
+    drawn = one.page.evaluate(OUTLINED)
+    assert drawn == [True, True, False, False]
+
+
+# Whether the outline holds points to the east, west, north and south, at half of its width.
+OUTLINED = """() => {
+  const { range, view } = watchkeeper.map;
+  const canvas = document.createElement('canvas');
+  Object.assign(canvas, { width: view.width, height: view.height });
+  const pen = canvas.getContext('2d', { willReadFrequently: true });
+  const real = pen.fill.bind(pen);
+  pen.fill = () => { pen.globalAlpha = 1; real(); };
+  range.draw(pen, view, 'earth');
+  const [x, y] = [view.px(range.site[0]), view.py(range.site[1])];
+  const r = Math.sqrt(Math.max(...range.far)) * view.scale / 2;
+  const off = 0.04 * r;
+  return [[r, -off], [-r, -off], [off, -r], [off, r]].map(([dx, dy]) =>
+    [off, -off].some((slip) => pen.getImageData(x + dx, y + (dx === off ? dy : slip), 1, 1).data[3] > 0));
+}"""
 
 
 class TileServer(ThreadingHTTPServer):
@@ -122,6 +156,9 @@ def tiles() -> Iterator[TileServer]:
     thread.join()
 
 
+CREDIT = "document.getElementById('credit').textContent"
+
+
 def colour(one: Screen) -> tuple[int, ...]:
     """That of the map a little off its middle, where nothing else is drawn."""
     box = one.page.locator("#air").bounding_box()
@@ -140,7 +177,8 @@ def test_tiles_are_drawn_where_they_belong_and_without_them_there_is_still_a_map
     address = f"http://127.0.0.1:{tiles.server_address[1]}/{{z}}/{{x}}/{{y}}.png"
     config = tmp_path / "wk.toml"
     config.write_text(
-        f'[broker]\nurl = "{broker.url}"\nclient_id = "{tmp_path.name}"\n[http]\nport = 0\ntiles = "{address}"\n'
+        f'[broker]\nurl = "{broker.url}"\nclient_id = "{tmp_path.name}"\n'
+        f'[http]\nport = 0\ntiles = "{address}"\ntiles_credit = "Red maps"\n'
         f'[sinks]\nstate_dir = "{tmp_path / "state"}"\nterminal = false\n'
     )
     process = daemon(config)
@@ -154,9 +192,12 @@ def test_tiles_are_drawn_where_they_belong_and_without_them_there_is_still_a_map
         red = (200, 30, 30)
         if well:
             wait_for(lambda: math.dist(colour(one), red) < 60)
+            one.see(CREDIT, lambda words: words == "Red maps")
         else:
             wait_for(lambda: one.page.evaluate("watchkeeper.map.base.land.length > 0"))
             assert math.dist(colour(one), red) > 60
+            # the credit is that of the map that is seen, and it says why it is another
+            one.see(CREDIT, lambda words: words == "Natural Earth; the map server gives no tiles")
     finally:
         one.context.close()
 
