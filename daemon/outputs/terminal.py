@@ -31,6 +31,7 @@ from watchkeeper.daemon.outputs.base import Context, Declaration, idle, settled
 from watchkeeper.detectors.alarms.events import CLEARED, RAISED, AlarmEvent
 from watchkeeper.detectors.base import SEVERITIES
 from watchkeeper.detectors.declaration import Field
+from watchkeeper.detectors.incidents.declaration import INCIDENT
 from watchkeeper.detectors.incidents.fold import counted
 from watchkeeper.detectors.sentence import said, telling
 
@@ -70,7 +71,8 @@ def line_of(event: AlarmEvent) -> Text:
         f"{event.kind:<12} {INDENT * (event.incident is not None)}",
         (_printable(said(event)), "bold" if event.state == RAISED else ""),
     )
-    if event.state != CLEARED:
+    # an incident is no measurement: it has no score of its own
+    if event.state != CLEARED and event.kind != INCIDENT:
         numbers = [_number(field, value) for field, value in telling(event)[:NUMBERS_SHOWN]]
         text.append(f" [{', '.join([f'score {event.score:.3g} of {event.threshold:.3g}', *numbers])}]", "dim")
     text.append(f" {event.id}", "dim")

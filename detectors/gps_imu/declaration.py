@@ -45,12 +45,12 @@ _MEANING: dict[str, tuple[str, str, str]] = {
         "GPS altitude was {} off what the IMU gave",
     ),
     "step": (
-        "what jumped is still off after 2 s",
+        "the position jumped, and is still off 2 s later",
         "GPS position stepped {} from where the IMU puts it",
         "GPS position stepped {} from where the IMU put it",
     ),
     "velocity_step": (
-        "the same for the velocity",
+        "the velocity jumped, and is still off 2 s later",
         "GPS velocity stepped {} from what the IMU gives",
         "GPS velocity stepped {} from what the IMU gave",
     ),
@@ -60,7 +60,7 @@ _MEANING: dict[str, tuple[str, str, str]] = {
         "GPS position and GPS velocity disagreed by {}",
     ),
     "altitude_against_velocity": (
-        "the same vertically",
+        "the GPS's own altitude and vertical speed do not belong together",
         "GPS altitude moves other than its vertical speed says, {} off what the IMU gives",
         "GPS altitude moved other than its vertical speed said, {} off what the IMU gave",
     ),
@@ -70,7 +70,7 @@ _MEANING: dict[str, tuple[str, str, str]] = {
         "GPS drifted away from the IMU, at worst at {}",
     ),
     "vertical_drift": (
-        "the same vertically",
+        "the vertical speed is off to one side: an IMU bias, or a GPS that is pulled up or down",
         "GPS drifts away from the IMU vertically at {}",
         "GPS drifted away from the IMU vertically, at worst at {}",
     ),
@@ -174,9 +174,9 @@ _LIKELY: dict[str, str] = {
 
 _OFF: dict[str, tuple[str, str]] = {
     "position_off_m": ("m", "horizontal distance of the fix from where the IMU puts the vehicle"),
-    "altitude_off_m": ("m", "the same vertically"),
+    "altitude_off_m": ("m", "vertical distance of the fix from where the IMU puts the vehicle"),
     "velocity_off_mps": ("m/s", "horizontal difference between the GPS's velocity and what the IMU gives"),
-    "climb_off_mps": ("m/s", "the same vertically"),
+    "climb_off_mps": ("m/s", "vertical difference between the GPS's velocity and what the IMU gives"),
 }
 
 ResidualFacts: type[Facts] = defstruct(  # type: ignore[assignment]
@@ -219,7 +219,7 @@ _SIZE: dict[str, tuple[str, str]] = {
     "vertical_drift": ("climb_off_mps", "m/s"),
 }
 # Of these the figure says how much only where the position itself is off by a good part of it.
-_OWN_SIZE = frozenset({"jump", "position_against_velocity"})
+_OWN_SIZE = frozenset({"jump", "step", "position_against_velocity"})
 OWN_PART = 0.25
 
 

@@ -12,10 +12,12 @@ from typing import Any
 
 import msgspec
 
-from watchkeeper.detectors.incidents.declaration import fault_words, place_words
+from watchkeeper.detectors.incidents.declaration import fault_words, likely, place_words
 
 # Streams named for one sign; further ones are counted.
 MOST_STREAMS = 8
+# Alternatives named, of those that are not as good as ruled out.
+MOST_OTHERS, MAY_BE = 3, 0.01
 # Between a finding and the device that it is about.
 ABOUT = ":"
 
@@ -103,6 +105,16 @@ def fault_at(fault: Mapping[str, Any]) -> str:
     return f"{words} {place_words(fault['location'])}"
 
 
+def others(alternatives: Iterable[Mapping[str, Any]]) -> list[str]:
+    """What else it may be, with its probability; not what is as good as ruled out.
+
+    >>> others([{"type": "gps_jamming", "location": "q/gps", "confidence": p} for p in (0.21, 0.004)])
+    ['jamming of the GPS of q (21 %)']
+    """
+    rivals = [fault for fault in alternatives if fault["confidence"] >= MAY_BE]
+    return [f"{fault_at(fault)} ({likely(fault['confidence'])})" for fault in rivals[:MOST_OTHERS]]
+
+
 def clues(evidence: Iterable[Mapping[str, Any]]) -> list[str]:
     """A line for each thing that a diagnosis rests on; the streams that show one sign share a line.
 
@@ -119,7 +131,7 @@ def clues(evidence: Iterable[Mapping[str, Any]]) -> list[str]:
             lines.append(f"{tool} {place_words(clue['target'])}: {_found(clue['found'])}")
         elif "pattern" in clue:
             pattern = PATTERNS.get(clue["pattern"], clue["pattern"])
-            lines.append(f"what it has shown looks like {pattern} ({100.0 * float(clue['probability']):.0f} %)")
+            lines.append(f"what it has shown looks like {pattern} ({likely(float(clue['probability']))})")
         elif "declared" in clue:
             lines.append(f"declared: {clue['declared']}; found: {clue['found']}")
         elif "alarm" in clue:

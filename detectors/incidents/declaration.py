@@ -78,8 +78,17 @@ def cause_words(diagnosis: Mapping[str, Any], subject: str) -> str:
 def _say(subjects: Sequence[str], facts: IncidentFacts) -> str:
     alarms = counted(len(facts.alarms), "alarm")
     if facts.diagnosis is None:
-        return f"{listed(subjects)}: cause not known yet {WHEN}; {alarms}"
+        together = " with one cause" if len(facts.alarms) > 1 else ""
+        return f"{listed(subjects)}: {alarms}{together} {WHEN}; the cause is not known yet"
     return f"{listed(subjects)}: most likely {cause_words(facts.diagnosis, '')} {WHEN}; explains {alarms}"
+
+
+def _was(subjects: Sequence[str], facts: IncidentFacts) -> str:
+    """It has no worst moment to tell of: what counts is what it was."""
+    alarms = counted(len(facts.alarms), "alarm")
+    if facts.diagnosis is None:
+        return f"{listed(subjects)}: {alarms}, the cause was not found"
+    return f"{listed(subjects)}: most likely {cause_words(facts.diagnosis, '')}; explained {alarms}"
 
 
 KIND = AlarmKind(
@@ -87,6 +96,7 @@ KIND = AlarmKind(
     help="several alarms with one cause, and the diagnosis of that cause",
     facts=IncidentFacts,
     say=_say,
+    was=_was,
 )
 # Figures of the incidents, and of the network that the configuration declares.
 GAUGES: dict[str, tuple[Gauge, ...]] = {

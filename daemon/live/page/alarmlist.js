@@ -244,6 +244,8 @@ export class AlarmList {
     item.of = of;
     item.about.querySelector('.acts > :last-child')?.replaceWith(shelf(told, this.app));
     const go = (/** @type {number} */ t) => this.app.timeline.show(t, { push: true });
+    const unfolded = item.told.querySelector('details.rest')?.hasAttribute('open');
     item.told.replaceChildren(...about(told, hidden, go, (id) => this.app.nameOf(id)));
+    if (unfolded) item.told.querySelector('details.rest')?.setAttribute('open', '');
   }
 }

@@ -4,6 +4,7 @@
 import { vocabulary } from './kinds.js';
 
 const MOST_STREAMS = 8;
+const [MOST_OTHERS, MAY_BE] = [3, 0.01];
 
 /** @type {(words: Record<string, string>, word: string) => string} */
 const of = (words, word) => words[word] ?? word;
@@ -34,6 +35,12 @@ export const faultAt = ({ type, location }) => `${vocabulary().faults[type] ?? `
 export const likely = (confidence) => (confidence >= 0.995 ? 'over 99 %' : `${Math.round(100 * confidence)} %`);
 
 /**
+ * What else it may be, with its probability; not what is as good as ruled out.
+ * @type {(alternatives: { type: string, location: string, confidence: number }[]) => string[]}
+ */
+export const others = (alternatives) => alternatives.filter(({ confidence }) => confidence >= MAY_BE).slice(0, MOST_OTHERS).map((fault) => `${faultAt(fault)} (${likely(fault.confidence)})`);
+
+/**
  * A line for each thing that a diagnosis rests on; the streams that show one sign share a line.
  * @type {(evidence: Clue[]) => string[]}
  */
@@ -44,7 +51,7 @@ export function clues(evidence) {
   const lines = [];
   for (const clue of evidence) {
     if ('tool' in clue) lines.push(`${of(tools, clue.tool)} ${placeWords(clue.target)}: ${found(clue.found)}`);
-    else if ('pattern' in clue) lines.push(`what it has shown looks like ${of(patterns, clue.pattern)} (${Math.round(100 * Number(clue.probability))} %)`);
+    else if ('pattern' in clue) lines.push(`what it has shown looks like ${of(patterns, clue.pattern)} (${likely(Number(clue.probability))})`);
     else if ('declared' in clue) lines.push(`declared: ${clue.declared}; found: ${clue.found}`);
     else if ('alarm' in clue) shown.set(clue.alarm, [...(shown.get(clue.alarm) ?? []), placeWords(clue.stream)]);
   }

@@ -1,12 +1,13 @@
 // The story of one alarm: the steps of its life, each a way to that moment, its diagnosis, and its evidence with units.
 
-import { clues, faultAt, likely } from './clues.js';
+import { clues, faultAt, likely, others } from './clues.js';
 import { el, facts } from './dom.js';
 import { kindOf } from './kinds.js';
 import { clock, label, short, span } from './units.js';
 import { waysOut } from './ways.js';
 
-const MOST = 24;
+// Units of evidence that say how far something is from normal, and how probable it is.
+const [DISTANCE, PROBABILITY] = ['sigma', 'of 1'];
 
 /**
  * What there is to say of an alarm without its sentence.
@@ -35,10 +36,11 @@ export function about({ event, ack }, later, go, nameOf) {
 }
 
 /** @type {(event: AlarmEvent, ack: Acknowledgement | null, go: (t: number) => void) => HTMLElement} */
-function steps({ t_onset, t_raised, t_cleared, worst, ended }, ack, go) {
+function steps({ kind, t_onset, t_raised, t_cleared, worst, ended }, ack, go) {
   /** @type {[word: string, t: number, moment: boolean][]} */
   const life = [['onset', t_onset, true], ['raised', t_raised, true]];
-  if (worst) life.push(['worst', worst.t, true]);
+  // an incident is no measurement: no moment of it is worse than another
+  if (worst && kind !== 'incident') life.push(['worst', worst.t, true]);
   if (t_cleared !== null) life.push([ended ? `cleared (${ended.replaceAll('_', ' ')})` : 'cleared', t_cleared, true]);
   if (ack) life.push([`acknowledged${ack.by ? ` by ${ack.by}` : ''}`, ack.t, false]);
   return el('ol.life', {}, ...life.map(([word, t, moment]) => {
@@ -50,12 +52,13 @@ function steps({ t_onset, t_raised, t_cleared, worst, ended }, ack, go) {
 }
 
 /**
- * Numbers with unit and meaning, then words. The exact number is in the title of its cell.
+ * Numbers with unit and meaning, those that contribute most first, then words. What is within its threshold, or said by the
+ * diagnosis, is folded away. The exact number is in the title of its cell.
  * @type {(event: AlarmEvent) => HTMLElement[]}
  */
 function evidenceOf(event) {
   const fields = kindOf(event.kind)?.evidence ?? [];
-  /** @type {Fact[]} */
+  /** @type {[weight: number, tells: boolean, fact: Fact][]} */
   const numbers = [];
   /** @type {Fact[]} */
   const words = [];
@@ -64,18 +67,31 @@ function evidenceOf(event) {
     const said = fields.find((field) => field.name === name);
     const meaning = said ? `${said.meaning} (${name})` : name;
     const measure = said?.unit || unit;
-    const written = measure === '0/1' ? (value ? 'yes' : 'no') : `${short(Number(value))}${measure ? ` ${measure}` : ''}`;
+    const written = measure === '0/1' ? (value ? 'yes' : 'no') : measure === PROBABILITY ? likely(Number(value)) : `${short(Number(value))}${measure ? ` ${measure}` : ''}`;
     if (typeof value === 'number' && name.endsWith('_t')) words.push([name.slice(0, -2).replaceAll('_', ' '), clock(value), meaning]);
-    else if (typeof value === 'number') numbers.push([what, written, meaning, String(value)]);
+    else if (typeof value === 'number') {
+      const weight = measure === DISTANCE ? value / event.threshold : 0;
+      const named = measure === PROBABILITY ? name.replace(/_p$/, '').replaceAll('_', ' ') : what;
+      numbers.push([weight, weight >= 1 || (measure !== DISTANCE && measure !== PROBABILITY), [named, written, meaning, String(value)]]);
+    }
     else if (typeof value === 'string' && name !== 'extent') words.push([name.replaceAll('_', ' '), value, meaning]);
     else if (name === 'causes' && event.evidence.causes?.length) words.push(['causes', event.evidence.causes.join(', ').replaceAll('_', ' '), meaning]);
   }
   // an incident is no measurement: it has no threshold of its own
   /** @type {Fact[]} */
   const judged = event.kind === 'incident' ? [] : [['score', short(event.score), 'how strong the evidence is', String(event.score)], ['threshold', short(event.threshold), 'an alarm is due at this score', String(event.threshold)]];
+  numbers.sort((a, b) => b[0] - a[0]);
+  /** @type {(those: boolean) => Fact[]} */
+  const that = (those) => numbers.filter(([, tells]) => tells === those).map(([, , fact]) => fact);
+  const [first, rest] = [[...judged, ...that(true)], that(false)];
   const parts = [];
-  if (judged.length + numbers.length) parts.push(facts([...judged, ...numbers.slice(0, MOST)]));
-  if (words.length) parts.push(facts(words));
+  if (first.length) parts.push(facts(first));
+  if (words.length) {
+    const list = facts(words);
+    list.classList.add('wide');
+    parts.push(list);
+  }
+  if (rest.length) parts.push(el('details.rest', {}, el('summary', {}, `${rest.length} more figures, none of them over its threshold`), facts(rest)));
   return parts;
 }
 
@@ -87,10 +103,10 @@ export function diagnosisCard({ type, location, confidence, evidence = [], alter
   const bar = el('i');
   bar.style.width = `${Math.round(100 * confidence)}%`;
   const said = clues(evidence).map((line) => el('li', {}, line));
-  const others = alternatives.slice(0, 3).map((other) => `${faultAt(other)} ${Math.round(100 * other.confidence)} %`);
+  const rivals = others(alternatives);
   return el('div.diagnosis', {},
     el('h3', {}, faultAt({ type, location }), el('span', {}, likely(confidence))),
     el('div.sure', {}, bar),
     said.length ? el('ul', {}, ...said) : null,
-    others.length ? el('p.tag', {}, `or: ${others.join('; ')}`) : null);
+    rivals.length ? el('p.tag', {}, `or: ${rivals.join('; ')}`) : null);
 }

@@ -100,7 +100,7 @@ export function duration_ms(ms) {
  */
 export function label(name) {
   /** @type {Record<string, string>} */
-  const units = { s: 's', nm: 'NM', ft: 'ft', m: 'm', kt: 'kt', fpm: 'fpm', km: 'km', km2: 'km²', sigma: '' };
+  const units = { s: 's', nm: 'NM', ft: 'ft', m: 'm', kt: 'kt', fpm: 'fpm', km: 'km', km2: 'km²', mps: 'm/s', mps2: 'm/s²', sigma: '' };
   const at = name.lastIndexOf('_');
   const tail = name.slice(at + 1);
   if (at > 0 && tail in units) return [name.slice(0, at).replaceAll('_', ' '), units[tail]];

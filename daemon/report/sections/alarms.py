@@ -11,10 +11,11 @@ from watchkeeper.daemon.report.gather.lives import Group, Life
 from watchkeeper.daemon.report.markup import Html, el, shape, table
 from watchkeeper.daemon.report.result import Result
 from watchkeeper.daemon.report.sections.ways import ways_out
-from watchkeeper.daemon.report.words import brief, count, exact, lasted
+from watchkeeper.daemon.report.words import brief, count, exact
 from watchkeeper.detectors.coverage.declaration import spoken
-from watchkeeper.detectors.incidents.clues import clues, fault_at
+from watchkeeper.detectors.incidents.clues import clues, fault_at, others
 from watchkeeper.detectors.incidents.declaration import INCIDENT, likely
+from watchkeeper.detectors.words import span
 
 # Alarms told one by one, and those of them that are open at once; the others are counted.
 CARDS, OPEN = 100, 12
@@ -90,9 +91,9 @@ def _life(result: Result, life: Life) -> Iterator[str]:
     yield f"began {clock(event.t_onset)}"
     yield f"raised {clock(event.t_raised)}"
     if event.t_cleared is None:
-        yield f"still active at the end, {lasted(result.t_last - event.t_raised)} later"
+        yield f"still active at the end, {span(result.t_last - event.t_onset)} after it began"
         return
-    yield f"ended {clock(event.t_cleared)}, after {lasted(event.t_cleared - event.t_raised)}"
+    yield f"ended {clock(event.t_cleared)}, after {span(event.t_cleared - event.t_onset)}"
 
 
 def _worst(worst: Any, kind: str, threshold: float) -> Html:
@@ -134,9 +135,7 @@ def _says(figure: Shown) -> bool:
 def _diagnosis(found: dict[str, Any] | None) -> Html | None:
     if not found:
         return None
-    others = "; ".join(
-        f"{fault_at(other)} {100.0 * other['confidence']:.0f} %" for other in (found.get("alternatives") or [])[:3]
-    )
+    rivals = "; ".join(others(found.get("alternatives") or []))
     said = clues(found.get("evidence") or [])
     return el(
         "div.diagnosis",
@@ -144,7 +143,7 @@ def _diagnosis(found: dict[str, Any] | None) -> Html | None:
             "p",
             el("b", fault_at(found)),
             f", {likely(found['confidence'])} sure",
-            f"; or {others}" if others else "",
+            f"; or {rivals}" if rivals else "",
         ),
         el("ul", (el("li", line) for line in said)) if said else None,
     )

@@ -8,7 +8,7 @@ from typing import Any
 
 from watchkeeper.detectors.incidents import expect
 from watchkeeper.detectors.incidents.by_pattern import OF_NAME
-from watchkeeper.detectors.incidents.clues import FINDINGS, PATTERNS, SIGNS, TOOLS, clues, fault_at
+from watchkeeper.detectors.incidents.clues import FINDINGS, PATTERNS, SIGNS, TOOLS, clues, fault_at, others
 from watchkeeper.detectors.incidents.declaration import likely
 from watchkeeper.detectors.incidents.faults import FAULT_TYPES
 from watchkeeper.detectors.incidents.tools import SYMPTOMS, Tool
@@ -30,19 +30,22 @@ FAULTS = [
     for fault in (*FAULT_TYPES, "worn_out")
     for place in ("uav-1", "uav-1/gps", "gw-1~uav-1")
 ]
-IN_PAGE = """async ([evidence, faults]) => {
-  const { clues, faultAt, likely } = await import('/page/clues.js');
+RIVALS = [{**fault, "confidence": p} for fault, p in zip(FAULTS, (0.34, 0.0099, 0.01, 0.0, 0.02, 0.5), strict=False)]
+IN_PAGE = """async ([evidence, faults, rivals]) => {
+  const { clues, faultAt, likely, others } = await import('/page/clues.js');
   const { learnKinds } = await import('/page/kinds.js');
   await learnKinds();
-  return [clues(evidence), faults.map(faultAt), [0.934, 0.5, 0.9949, 0.995, 1].map(likely)];
+  return [clues(evidence), faults.map(faultAt), [0.934, 0.5, 0.9949, 0.995, 1].map(likely), others(rivals)];
 }"""
 
 
 def test_the_page_and_a_report_say_the_same(screen: Any) -> None:
-    lines, faults, probable = screen().page.evaluate(IN_PAGE, [EVIDENCE, FAULTS])
+    lines, faults, probable, rivals = screen().page.evaluate(IN_PAGE, [EVIDENCE, FAULTS, RIVALS])
     assert lines == clues(EVIDENCE)
     assert faults == [fault_at(fault) for fault in FAULTS]
     assert probable == [likely(confidence) for confidence in (0.934, 0.5, 0.9949, 0.995, 1.0)]
+    assert rivals == others(RIVALS)
+    assert [words.rpartition("(")[2] for words in rivals] == ["34 %)", "1 %)", "2 %)"]
     assert not [line for line in lines if "undefined" in line]
 
 

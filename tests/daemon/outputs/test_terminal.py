@@ -139,3 +139,9 @@ def test_symptoms_stand_below_their_incident_and_count_with_it() -> None:
     # one whose incident is not there any more stands alone
     assert [each.id for each in folded([symptoms[0], alone])] == ["a", "z"]
     assert "   a and b" in line_of(symptoms[0]).plain
+
+
+def test_an_incident_is_no_measurement_and_has_no_score() -> None:
+    incident = msgspec.structs.replace(event(), kind="incident", evidence={"alarms": ["x"]})
+    assert "score" not in line_of(incident).plain
+    assert "score 2 of 1" in line_of(event()).plain

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import msgspec
 import pytest
 from hypothesis import given
@@ -9,6 +11,7 @@ from hypothesis import strategies as st
 from made_events import event
 
 from watchkeeper.daemon.report.gather.lives import Lives, grouped
+from watchkeeper.daemon.report.sections.alarms import _life
 from watchkeeper.daemon.report.verdict import Findings, verdict
 from watchkeeper.detectors.alarms.events import AlarmEvent, alarm_id
 from watchkeeper.detectors.coverage.table import Tally
@@ -100,6 +103,16 @@ def test_alarms_are_counted_told_and_those_that_did_not_end_are_said() -> None:
     # the sentence of every other output
     (sentence,) = verdict(found(WATCHED, *ended)).happened
     assert sentence == say(ended[-1])
+
+
+def test_an_alarm_lasts_as_long_in_its_life_as_in_its_sentence() -> None:
+    ended = (incident("raised", 11.0), incident("cleared", 61.0))
+    (life,) = lives_of(*ended).all.values()
+    assert "ended t=61.0 s after 60 s" in say(ended[-1])
+    assert [*_life(SimpleNamespace(t_last=100.0), life)][-1] == "ended t=61.0 s, after 60 s"  # type: ignore[arg-type]
+    (life,) = lives_of(ended[0]).all.values()
+    active = [*_life(SimpleNamespace(t_last=100.0), life)][-1]  # type: ignore[arg-type]
+    assert active == "still active at the end, 99 s after it began"
 
 
 def test_alarms_do_not_hide_what_was_not_judged() -> None:
