@@ -106,6 +106,13 @@ ROUNDING_MPS = 0.0015
 
 # A receiver needs this long to settle after hard acceleration. Chosen.
 SETTLE_S = 2.0
+# Fixes that come so many intervals, and so many seconds, after the one before have a gap between them. Chosen: one fix
+# that is lost at 5 Hz is none.
+GAP_TIMES = 1.5
+GAP_S = 0.5
+# What the strapdown of a healthy filter is wrong by meanwhile, m/s2, beyond what the levels know of the usual interval.
+# Chosen: the uncertainty of an accelerometer's bias (ACCEL_BIAS), which is a tilt of 1.8 degrees as well.
+GAP_DRIFT = 0.3
 # After a pause in the GPS this long position begins again. Chosen.
 OUTAGE_S = 10.0
 # Innovations beyond this part of their learned level count less. Chosen: an attack that grows is followed ever more

@@ -15,7 +15,7 @@ from watchkeeper.detectors.gps_imu.channels import (
     path_against_velocity,
     steps,
 )
-from watchkeeper.detectors.gps_imu.constants import DELAY_PRIOR, GATE, OUTAGE_S, SETTLE_S, SOFT
+from watchkeeper.detectors.gps_imu.constants import DELAY_PRIOR, GAP_S, GAP_TIMES, GATE, OUTAGE_S, SETTLE_S, SOFT
 from watchkeeper.detectors.gps_imu.contradiction import forget_taught, weigh
 from watchkeeper.detectors.gps_imu.displacement import add_shift, look_after_outage, note_left
 from watchkeeper.detectors.gps_imu.eskf import POS, VEL, observe, settle
@@ -30,6 +30,7 @@ from watchkeeper.detectors.gps_imu.scale import (
     is_moving,
     learn,
     scale_channels,
+    widen,
     without_return,
 )
 from watchkeeper.detectors.gps_imu.state import (
@@ -86,6 +87,8 @@ def take_gps(row: Vehicle, par: Settings, work: Work, t: float, data: F8, i: int
         return math.nan  # the IMU has not yet told about this moment
     if row.step_s > 0.0:
         move_covariance(row, par, work)
+    if dt > max(GAP_S, GAP_TIMES * row.interval):
+        widen(row, dt)
     if par.ahrs:
         take_attitude(row, par, work)
     moved = work.moved

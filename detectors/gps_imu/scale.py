@@ -26,6 +26,7 @@ from watchkeeper.detectors.gps_imu.constants import (
     FREEZE_EPOCHS,
     FREEZE_SEEN_MAX,
     FROZEN_S,
+    GAP_DRIFT,
     LEANING_S,
     LEVEL_FIRST,
     LEVEL_MAX,
@@ -44,6 +45,7 @@ from watchkeeper.detectors.gps_imu.constants import (
     USUAL_RANGE,
     USUAL_UP,
 )
+from watchkeeper.detectors.gps_imu.eskf import POS, VEL
 from watchkeeper.detectors.gps_imu.state import (
     AGAINST,
     AGAINST_VERTICAL,
@@ -61,6 +63,8 @@ from watchkeeper.detectors.gps_imu.state import (
     STUCK,
     TIMING,
     TRACKING,
+    VELOCITY,
+    VERTICAL,
     Settings,
     Vehicle,
     Work,
@@ -104,6 +108,22 @@ def expect(row: Vehicle) -> None:
             row.usual[c] = USUAL_FIRST[c]
         row.usual_score[:] = LEVEL_FIRST
         row.credit = CREDIT_MAX
+
+
+@njit(cache=True)
+def widen(row: Vehicle, dt: float) -> None:
+    """Let the filter be less sure after a gap between fixes, in which the IMU alone has told where the vehicle is.
+
+    The levels know what it is wrong by over the usual interval, as a part of what it might be; that part must not
+    shrink what it is wrong by over a longer one.
+    """
+    beyond = max(dt * dt - row.interval * row.interval, 0.0)
+    speed, way = GAP_DRIFT * math.sqrt(beyond), 0.5 * GAP_DRIFT * beyond
+    for k in range(3):
+        position = min(1.0, row.usual[VERTICAL if k == 2 else POSITION])
+        velocity = min(1.0, row.usual[VERTICAL if k == 2 else VELOCITY])
+        row.cov[POS + k, POS + k] += (way / position) ** 2
+        row.cov[VEL + k, VEL + k] += (speed / velocity) ** 2
 
 
 @njit(cache=True)

@@ -158,6 +158,21 @@ def test_distances_are_those_of_mahalanobis():
     assert distance[VERTICAL] == pytest.approx(math.sqrt(vertical))
 
 
+@pytest.mark.parametrize(("gap_s", "wider"), [(2.0 * DT, False), (1.8, True)])
+def test_after_a_gap_the_filter_is_less_sure_whatever_the_levels_were(gap_s, wider):
+    usual = np.array(USUAL_FIRST)
+    usual[[POSITION, VELOCITY, VERTICAL]] = 0.25
+    made = Made(fix_t=T - gap_s, usual=usual, pos=POSITION_M - [0.6, -0.8, 0.0])
+    made.take()
+    way, speed = 0.15 * (gap_s**2 - DT**2), 0.3 * math.sqrt(gap_s**2 - DT**2)
+    distance, variance = made.work[0]["distance"], made.work[0]["variance"]
+    expected = 1.0 + variance[0] + wider * (way / 0.25) ** 2
+    assert distance[POSITION] == pytest.approx(1.0 / math.sqrt(expected))
+    # a filter that knows little of its velocity follows the fix
+    assert bool(made["cov"][VEL, VEL] > 0.04) == wider
+    assert not wider or made["cov"][VEL, VEL] < 0.04 + (speed / 0.25) ** 2
+
+
 def test_what_jumped_a_moment_ago_and_is_still_off_is_a_step():
     made = Made(pos=POSITION_M - [3.0, 0.0, 0.0], jumped=[9.0, 0.0, 0.0])
     made.take()
