@@ -313,6 +313,9 @@ SHIFT_S = 15.0
 # or, after a freeze, so many standard deviations of the filter's own position. Chosen.
 AWAY_LEVELS = 3.0
 AWAY_SIGMA = 3.0
+# A position that left its own velocity by this much, m, and has not come back keeps a verdict for `recover_s`. Chosen:
+# vertical metres count half, and 2 m of altitude must count.
+DISPLACED_M = 0.7
 # A displacement counts from so many times `warmup_s` of good data on. Chosen: one of the flights finds its altitude in
 # the first half minute, by 100 m.
 KNOWN = 2.0

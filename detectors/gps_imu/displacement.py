@@ -15,6 +15,7 @@ import math
 from watchkeeper.detectors.gps_imu.constants import (
     AWAY_LEVELS,
     AWAY_SIGMA,
+    DISPLACED_M,
     GATE,
     KNOWN,
     PAUSE_S,
@@ -35,6 +36,7 @@ from watchkeeper.detectors.gps_imu.state import (
     LIES,
     NOISE,
     POSITION,
+    STEP,
     STOOD_GPS,
     VELOCITY,
     VERTICAL,
@@ -44,6 +46,9 @@ from watchkeeper.detectors.gps_imu.state import (
 )
 from watchkeeper.streams.batch import F8
 from watchkeeper.streams.kernels import njit
+
+# Channels in which the position parts from its own velocity.
+PARTS = 1 << JUMP | 1 << STEP | 1 << AGAINST | 1 << AGAINST_VERTICAL
 
 
 @njit(cache=True)
@@ -155,6 +160,17 @@ def has_returned(row: Vehicle, par: Settings, work: Work, dt: float) -> bool:
     back = row.farthest >= max(par.lasting_m, near) and total < near
     row.back_s = row.back_s + dt if back or _undoes_pull(row) else 0.0
     return row.back_s >= RETURN_S and row.self_s >= RETURN_S
+
+
+@njit(cache=True)
+def is_displaced(row: Vehicle, work: Work) -> bool:
+    """Whether the position left its own velocity since the latch and has not come back, by however little.
+
+    A filter that agrees with it by now has only followed.
+    """
+    if row.blamed & PARTS == 0 or row.stood != 0 or row.lying == LIES or math.isnan(work.residual[3]):
+        return False
+    return bool(row.farthest >= DISPLACED_M and _total(row, work) >= RETURN_PART * row.farthest)
 
 
 @njit(cache=True)

@@ -156,6 +156,18 @@ def test_a_height_that_drifts_from_its_climb_is_one_alarm_that_ends_with_its_ret
     assert (events[-1].ended, ON + 60.0 < events[-1].t < ON + 100.0) == ("cause_gone", True), events[-1].t - ON
 
 
+@pytest.mark.parametrize(("field", "by_m"), [("gps_z", 4.0), ("gps_x", 3.0)])
+def test_a_small_step_is_not_normal_because_the_filter_has_followed(clean: Flight, field: str, by_m: float) -> None:
+    def step(fields: F8, _: F8) -> None:
+        fields[GPS[field]] += by_m
+
+    events = [event for event in played(changed(clean, step)) if event.state != "updated"]
+    assert [event.state for event in events[:2]] == ["raised", "cleared"]
+    assert ON < events[0].t < ON + 5.0
+    # as long as a GPS has to agree with itself until it is believed, not the seconds that the filter takes
+    assert 25.0 < events[1].t - events[0].t < 120.0
+
+
 def test_a_frozen_gps_ends_when_the_fix_moves_and_not_before(clean: Flight) -> None:
     def freeze(fields: F8, _: F8) -> None:
         fields[:] = fields[:, [0]]
