@@ -36,10 +36,11 @@ from watchkeeper.detectors.gps_imu.coverage import codes_of, reopen, words_of
 from watchkeeper.detectors.gps_imu.declaration import DECLARATION, DISPLACED, SINCE
 from watchkeeper.detectors.gps_imu.displacement import forget_displacement
 from watchkeeper.detectors.gps_imu.doubts import Doubt, Space, look
-from watchkeeper.detectors.gps_imu.kernel import OFF, PATH, Judged, Rows, blank_judged, run
+from watchkeeper.detectors.gps_imu.kernel import OFF, PATH, Judged, Rows, Tables, blank_judged, run
 from watchkeeper.detectors.gps_imu.model.fleet import ResidualModel
 from watchkeeper.detectors.gps_imu.naming.coefficients import COEFFICIENTS
 from watchkeeper.detectors.gps_imu.naming.pattern import NAMES, Pattern, follow
+from watchkeeper.detectors.gps_imu.slow.state import Slow
 from watchkeeper.detectors.gps_imu.state import CHANNELS, SCALED, Settings, Vehicle, Work
 from watchkeeper.detectors.kernels.records import blank
 from watchkeeper.streams.batch import F8, I4, I8, U1, Bool
@@ -62,6 +63,7 @@ class GpsImu:
     def __init__(self, config: Config, fleet: Fleet) -> None:
         self._fleet = fleet
         self._table: NDArray[Any] = blank(Vehicle, fleet.capacity)
+        self._slow: NDArray[Any] = blank(Slow, fleet.capacity)
         self._work: NDArray[Any] = blank(Work, 1)
         # whether what each vehicle sends can be what it should be, and when it last had a score
         self._doubts: NDArray[Any] = blank(Doubt, fleet.capacity)
@@ -99,12 +101,16 @@ class GpsImu:
             body_sign=-1.0 if config.frames.body == "flu" else 1.0,
         )  # fmt: skip
 
+    @property
+    def _tables(self) -> Tables:
+        return Tables(self._table, self._slow)
+
     def kernels(self) -> list[Callable[[], object]]:
         """The filter, the search for wrong units and frames, and the model if it is on, over no samples."""
         imu, gps = _rows(None, Kind.IMU), _rows(None, Kind.GPS)
         model = [lambda: ResidualModel(CHANNELS[:SCALED]).judge(np.empty((0, SCALED)), np.zeros(0, bool))]
         return [
-            lambda: run(self._table, self._work, self._settings, imu, gps, np.empty((0, len(PATH))), blank_judged(0)),
+            lambda: run(self._tables, self._work, self._settings, imu, gps, np.empty((0, len(PATH))), blank_judged(0)),
             lambda: look(self._doubts, self._settings, self._space, imu, gps),
             lambda: self._sole.watch(self._work, self._settings, imu, gps),
             lambda: self._name(np.empty(0, np.int32), np.empty(0), np.empty(0), np.empty((0, len(CHANNELS)))),
@@ -120,7 +126,7 @@ class GpsImu:
         gps = _rows(window.samples.get(Kind.GPS), Kind.GPS)
         judged = blank_judged(len(gps.t))
         alone = self._sole.watch(self._work, self._settings, imu, gps)
-        run(self._table, self._work, self._settings, imu, gps, self._sole.path(gps, alone.seen), judged)
+        run(self._tables, self._work, self._settings, imu, gps, self._sole.path(gps, alone.seen), judged)
         look(self._doubts, self._settings, self._space, imu, gps)
         by_filter = np.isfinite(judged.score)
         self._judged_t[gps.slot[by_filter]] = gps.t[by_filter]
@@ -242,6 +248,7 @@ class GpsImu:
         self._doubts[slots] = blank(Doubt, 1)
         self._sole.forget(slots)
         self._patterns[slots] = blank(Pattern, 1)
+        self._slow[slots] = blank(Slow, 1)
         self._judged_t[slots] = -np.inf
         self._seen_t[slots] = -np.inf
         self._key[slots] = 0
@@ -273,6 +280,7 @@ class GpsImu:
         return {
             "rows": rows,
             "table": self._table[rows],
+            "slow": self._slow[rows],
             "doubts": self._doubts[rows],
             "sole": self._sole.snapshot(rows),
             "patterns": self._patterns[rows],
@@ -285,10 +293,11 @@ class GpsImu:
 
     def restore(self, state: dict[str, Any]) -> None:
         """Take over a snapshot. ValueError: of another version."""
-        if state["table"].dtype != self._table.dtype:
-            raise ValueError("records of another layout")
         rows = state["rows"]
-        self._table[rows] = state["table"]
+        for table, saved in ((self._table, state["table"]), (self._slow, state["slow"])):
+            if saved.dtype != table.dtype:
+                raise ValueError("records of another layout")
+            table[rows] = saved
         self._doubts[rows] = state["doubts"]
         self._sole.restore(rows, state["sole"])
         self._patterns[rows] = state["patterns"]

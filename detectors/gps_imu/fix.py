@@ -33,6 +33,8 @@ from watchkeeper.detectors.gps_imu.scale import (
     widen,
     without_return,
 )
+from watchkeeper.detectors.gps_imu.slow.kernel import begin_slow, look_for_slow, settle_again
+from watchkeeper.detectors.gps_imu.slow.state import Slow
 from watchkeeper.detectors.gps_imu.state import (
     ACCURACY,
     AGAINST,
@@ -59,7 +61,9 @@ from watchkeeper.streams.kernels import njit
 
 
 @njit(cache=True)
-def take_gps(row: Vehicle, par: Settings, work: Work, t: float, data: F8, i: int, path: F8, sigma: F8) -> float:
+def take_gps(
+    row: Vehicle, slow: Slow, par: Settings, work: Work, t: float, data: F8, i: int, path: F8, sigma: F8
+) -> float:  # fmt: skip
     """One fix, and in `path` what its receiver shows by itself (kernel.PATH).
 
     Fills `sigma` per channel and returns the score, NaN where there is nothing to judge yet.
@@ -121,6 +125,7 @@ def take_gps(row: Vehicle, par: Settings, work: Work, t: float, data: F8, i: int
     along_acceleration(row, par, work, dt)
     force_and_turn(row, work, span, dt, healthy)
     fix_timing(row, par, work, dt)
+    look_for_slow(slow, row, work, dt)
     sigma[ACCURACY] = par.weight[ACCURACY] * par.threshold * lost_accuracy(row, data, i, dt, healthy)
     score = scale_channels(row, par, work, path, sigma, changed, moving, dt)
     if not math.isfinite(score):
@@ -143,7 +148,13 @@ def take_gps(row: Vehicle, par: Settings, work: Work, t: float, data: F8, i: int
     if row.phase == ALIGNING and score < suspicion_level(row, par):
         seek_attitude(row, work, par, span)
     remember(row, work, data, i, t)
-    return conclude(row, par, work, sigma, score, dt)
+    latched, tried = row.latched, row.tried
+    score = conclude(row, par, work, sigma, score, dt)
+    if row.tried > tried:
+        settle_again(slow, par)
+    elif row.latched < latched:
+        begin_slow(slow)  # what lasted until now has been said
+    return score
 
 
 @njit(cache=True)

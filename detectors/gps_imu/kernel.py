@@ -32,6 +32,13 @@ class Rows(NamedTuple):
     data: F8
 
 
+class Tables(NamedTuple):
+    """The records of all vehicles, by slot: the filter's, and those of the test for slow faults."""
+
+    vehicles: NDArray[Any]
+    slow: NDArray[Any]
+
+
 class Judged(NamedTuple):
     """What is said of each fix: score (NaN: nothing to judge), sigma by [fix, channel], and the vehicle's displacement.
 
@@ -68,7 +75,7 @@ def blank_judged(fixes: int) -> Judged:
 
 @njit(cache=True)
 def run(
-    table: NDArray[Any], work: NDArray[Any], par: Settings, imu: Rows, gps: Rows, path: F8, judged: Judged
+    tables: Tables, work: NDArray[Any], par: Settings, imu: Rows, gps: Rows, path: F8, judged: Judged
 ) -> None:  # fmt: skip
     """Judge every GPS row; `path` is what its receiver shows by itself, by [fix, of PATH]."""
     imu_slot, imu_t, gps_slot, gps_t = imu.slot, imu.t, gps.slot, gps.t
@@ -77,7 +84,7 @@ def run(
     while i < imu_t.size or g < gps_t.size:
         imu_next = i < imu_t.size and (g >= gps_t.size or imu_slot[i] <= gps_slot[g])
         slot = imu_slot[i] if imu_next else gps_slot[g]
-        row = table[slot]
+        row, slow = tables.vehicles[slot], tables.slow[slot]
         while True:
             with_imu = i < imu_t.size and imu_slot[i] == slot
             with_gps = g < gps_t.size and gps_slot[g] == slot
@@ -85,7 +92,7 @@ def run(
                 take_imu(row, par, work[0], imu_t[i], imu.data, i)
                 i += 1
             elif with_gps:
-                judged.score[g] = take_gps(row, par, work[0], gps_t[g], gps.data, g, path[g], judged.sigma[g])
+                judged.score[g] = take_gps(row, slow, par, work[0], gps_t[g], gps.data, g, path[g], judged.sigma[g])
                 for k in range(3):
                     judged.away[g, k] = row.away[k]
                 judged.away_t[g] = row.away_t

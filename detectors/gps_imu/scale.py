@@ -49,6 +49,7 @@ from watchkeeper.detectors.gps_imu.eskf import POS, VEL
 from watchkeeper.detectors.gps_imu.state import (
     AGAINST,
     AGAINST_VERTICAL,
+    DRIFT,
     FREEZE,
     INSTANT,
     JUMP,
@@ -147,6 +148,8 @@ def scale_channels(
         sigma[AGAINST], sigma[AGAINST_VERTICAL] = path[0], path[1]
         sigma[STEP] = max(sigma[STEP], path[2])
         sigma[REPLAY] = path[3]
+    for k in range(2):
+        sigma[DRIFT + k] = max(sigma[DRIFT + k], (par.weight[DRIFT + k] > 0.0) * par.threshold * work.slow[k])
     seen = 1.0 + row.freeze_seen
     in_use = moving or row.vibration > ACTIVE_VIBRATION
     frozen = par.threshold * row.freeze_run / (FREEZE_EPOCHS * seen)

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from watchkeeper.detectors.gps_imu.constants import BINS
+from watchkeeper.detectors.gps_imu.slow.constants import BOTH, TERMS, WINDOWS
 from watchkeeper.streams.batch import F8
 
 F4 = NDArray[np.float32]
@@ -294,6 +295,17 @@ class Work:
     """Position against velocity as the filter has it, which forgets sooner than what the receiver shows by itself."""
     then: Annotated[F8, (4,)]
     """Where the path of the fixes was before (alone/path.py)."""
+    # slow faults (slow/): innovations by axis, in standard deviations, and what is new in them
+    innovation: Annotated[F8, (3, BOTH)]
+    white: Annotated[F8, (3, BOTH)]
+    matrix: Annotated[F8, (TERMS, TERMS)]
+    wanted: Annotated[F8, (TERMS, BOTH)]
+    first: Annotated[F8, (TERMS, BOTH)]
+    """Coefficients before anything is learned."""
+    seen_sq: Annotated[F8, (2, WINDOWS)]
+    """The sums' squares over their number, horizontally and vertically."""
+    slow: Annotated[F8, (2,)]
+    """The largest of them as a part of its limit."""
 
 
 class Settings(NamedTuple):

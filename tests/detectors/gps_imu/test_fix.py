@@ -15,6 +15,7 @@ from watchkeeper.detectors.gps_imu.detector import GpsImu
 from watchkeeper.detectors.gps_imu.eskf import POS, VEL
 from watchkeeper.detectors.gps_imu.fix import _update, take_gps
 from watchkeeper.detectors.gps_imu.kernel import PATH
+from watchkeeper.detectors.gps_imu.slow.state import Slow
 from watchkeeper.detectors.gps_imu.state import (
     ACCURACY,
     AGAINST,
@@ -45,8 +46,8 @@ POSITION_M = np.array([100.0, 50.0, -30.0])
 
 
 @njit
-def _take(table, par, work, t, data, path, sigma):
-    return take_gps(table[0], par, work[0], t, data, 0, path, sigma)
+def _take(table, slow, par, work, t, data, path, sigma):
+    return take_gps(table[0], slow[0], par, work[0], t, data, 0, path, sigma)
 
 
 @njit
@@ -58,7 +59,7 @@ class Made:
     """A vehicle in steady flight, known for long, that got its last fix DT ago; the next one agrees unless changed."""
 
     def __init__(self, **changed: Any) -> None:
-        self.table, self.work = blank(Vehicle, 1), blank(Work, 1)
+        self.table, self.slow, self.work = blank(Vehicle, 1), blank(Slow, 1), blank(Work, 1)
         self.sigma = np.zeros(len(CHANNELS))
         # nothing is known of the receiver's own path
         self.path = np.full(len(PATH), np.nan)
@@ -82,7 +83,7 @@ class Made:
             data[0, GPS[name]] = self.fix[k]
         for name, value in fields.items():
             data[0, GPS[name]] = value
-        return float(_take(self.table, par, self.work, t, data, self.path, self.sigma))
+        return float(_take(self.table, self.slow, par, self.work, t, data, self.path, self.sigma))
 
     def __getitem__(self, name: str) -> Any:
         return self.table[0][name]
