@@ -163,14 +163,15 @@ def has_returned(row: Vehicle, par: Settings, work: Work, dt: float) -> bool:
 
 
 @njit(cache=True)
-def is_displaced(row: Vehicle, work: Work) -> bool:
-    """Whether the position left its own velocity since the latch and has not come back, by however little.
+def is_displaced(row: Vehicle, par: Settings, work: Work) -> bool:
+    """Whether the position left its own velocity since the latch and has not come back, by less than what is kept.
 
     A filter that agrees with it by now has only followed.
     """
     if row.blamed & PARTS == 0 or row.stood != 0 or row.lying == LIES or math.isnan(work.residual[3]):
         return False
-    return bool(row.farthest >= DISPLACED_M and _total(row, work) >= RETURN_PART * row.farthest)
+    far = _total(row, work)
+    return bool(row.farthest >= DISPLACED_M and RETURN_PART * row.farthest <= far < par.lasting_m)
 
 
 @njit(cache=True)

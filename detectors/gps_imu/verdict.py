@@ -90,7 +90,7 @@ def conclude(row: Vehicle, par: Settings, work: Work, sigma: F8, score: float, d
             row.tried = 1  # the attitude is lost: no use in keeping it when the IMU comes back
         if has_returned(row, par, work, dt) or (row.genuine_s >= RETURN_S and row.self_s >= RETURN_S):
             _release(row, par, work)
-        elif row.calm_s >= (par.recover_s if is_displaced(row, work) else CALM_S) and _sure(row):
+        elif row.calm_s >= (par.recover_s if is_displaced(row, par, work) else CALM_S) and _sure(row):
             row.latched = 0
             if not keep_displacement(row, par, work) and row.lying != LIES:
                 learn_from_mistake(row)

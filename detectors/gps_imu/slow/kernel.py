@@ -57,8 +57,8 @@ def look_for_slow(slow: Slow, row: Vehicle, work: Work, dt: float) -> None:
         begin_slow(slow)
         slow.settled_s = min(slow.settled_s, 0.0)
         return
-    # of a velocity that lies the filter does not hear, and it has been said
-    if math.isnan(work.residual[0] + work.residual[3]) or row.lying == LIES:
+    # of a velocity that lies, or a position that is displaced, the alarm speaks already; another verdict would end it
+    if math.isnan(work.residual[0] + work.residual[3]) or row.lying == LIES or row.away_t > 0.0:
         begin_slow(slow)
         return
     if slow.interval == 0.0:
