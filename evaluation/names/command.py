@@ -19,7 +19,7 @@ from watchkeeper.detectors.gps_imu.naming.coefficients import FITTED
 from watchkeeper.evaluation.attacks.catalogue import Attack, catalogue
 from watchkeeper.evaluation.attacks.flight import Flight, read_flights
 from watchkeeper.evaluation.names.api import Named, Result, bins, names, roomy
-from watchkeeper.evaluation.names.fit import balanced, examples, fit, source
+from watchkeeper.evaluation.names.fit import balanced, examples, fit, power, source
 from watchkeeper.evaluation.names.truth import NAME_OF
 from watchkeeper.evaluation.protocol.meter import meter
 from watchkeeper.evaluation.protocol.splits import read_splits, simulated
@@ -86,9 +86,14 @@ def _fit(recorded: Sequence[Flight], attacks: Sequence[Attack], config: Config, 
     train = [row for group in groups for row in group]
     weight = np.concatenate([balanced(group) for group in groups]) / len(groups)
     coefficients = fit(np.array([r.seen for r in train]), np.array([r.name for r in train]), weight)
+    sure = power(train, weight)
+    coefficients = np.round(sure * coefficients, 4) + 0.0
     ids = sorted({row.flight for row in train})
     args.fit.write_text(source(coefficients, ids, len(train)))
-    print(f"{len(train):,} patterns of {len(ids)} flights: {args.fit}", file=sys.stderr)
+    print(
+        f"{len(train):,} patterns of {len(ids)} flights, probabilities to the power of {sure:.2f}: {args.fit}",
+        file=sys.stderr,
+    )
     return 0
 
 

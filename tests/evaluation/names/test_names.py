@@ -12,7 +12,7 @@ from watchkeeper.evaluation.attacks.catalogue import catalogue
 from watchkeeper.evaluation.attacks.flight import Flight
 from watchkeeper.evaluation.names.api import Named, Result, bins, names, roomy
 from watchkeeper.evaluation.names.command import table
-from watchkeeper.evaluation.names.fit import Example, balanced, examples, fit, probabilities, source
+from watchkeeper.evaluation.names.fit import PARTS, Example, balanced, examples, fit, power, probabilities, source
 from watchkeeper.evaluation.names.truth import NAME_OF
 from watchkeeper.evaluation.protocol.splits import Recipe, simulated
 
@@ -77,6 +77,30 @@ def test_the_fit_finds_what_there_is_and_is_the_same_again(made: list[Example]):
     exec(source(found, ["made"], len(made)), written)
     assert np.array_equal(written["COEFFICIENTS"], found)
     assert written["FITTED"] == ("made",)
+
+
+@pytest.mark.parametrize("noise", [0.4, 2.5])
+def test_confidence_is_the_share_that_is_right_on_flights_without_a_part_in_the_fit(noise: float):
+    dice = np.random.default_rng(5)
+    centres = dice.standard_normal((len(NAMES), WIDTH))
+    rows = [
+        Example(
+            f"quad-{k % (2 * PARTS)}", f"family {name}", 0.0, name, centres[name] + noise * dice.standard_normal(WIDTH)
+        )
+        for k in range(900)
+        for name in [int(dice.integers(len(NAMES)))]
+    ]
+    fitted, others = rows[:300], rows[300:]
+    table = fit(np.array([r.seen for r in fitted]), np.array([r.name for r in fitted]), balanced(fitted))
+    truth = np.array([r.name for r in others])
+
+    def off(coefficients: np.ndarray) -> float:
+        p = probabilities(others, coefficients)
+        return abs(float(p.max(axis=1).mean() - (p.argmax(axis=1) == truth).mean()))
+
+    sure = power(fitted, balanced(fitted))
+    assert sure == power(fitted, balanced(fitted)) != 1.0
+    assert off(sure * table) < max(0.04, off(table))
 
 
 def test_families_count_alike_however_many_attacks_they_have(made: list[Example]):
