@@ -7,12 +7,15 @@ import math
 from watchkeeper.detectors.gps_imu.eskf import POS, VEL
 from watchkeeper.detectors.gps_imu.slow.constants import (
     BLOCK_S,
+    BOTH,
     GAP_S,
     GAP_TIMES,
     MANOEUVRE_MS2,
     RELUCTANT,
     STRAIN_S,
     SUSPICIOUS,
+    TERMS,
+    WINDOWS,
 )
 from watchkeeper.detectors.gps_imu.slow.levels import add_squares, add_up, learn_squares, over_limit, set_limits
 from watchkeeper.detectors.gps_imu.slow.state import Slow
@@ -101,13 +104,19 @@ def _end_block(slow: Slow, work: Work) -> None:
         willing = 1.0 if worst < SUSPICIOUS else RELUCTANT
         learn_products(slow, work, willing)
         learn_squares(slow, willing)
-    slow.waiting_gram[:], slow.waiting_cross[:] = slow.block_gram, slow.block_cross
-    slow.waiting_power[:], slow.waiting_fixes = slow.block_power, slow.block_fixes
-    slow.waiting_sq[:], slow.waiting_s[:] = slow.block_sq, slow.block_s
-    slow.waiting_worst = slow.block_worst
-    slow.block_gram[:] = 0.0
-    slow.block_cross[:] = 0.0
-    slow.block_power[:] = 0.0
-    slow.block_sq[:] = 0.0
-    slow.block_s[:] = 0.0
+    # number by number: to assign an array to an array makes Numba compile what it would say of shapes that differ
+    for h in range(2):
+        for i in range(TERMS):
+            for j in range(TERMS):
+                slow.waiting_gram[h, i, j], slow.block_gram[h, i, j] = slow.block_gram[h, i, j], 0.0
+            for j in range(BOTH):
+                slow.waiting_cross[h, i, j], slow.block_cross[h, i, j] = slow.block_cross[h, i, j], 0.0
+        for i in range(BOTH):
+            for j in range(BOTH):
+                slow.waiting_power[h, i, j], slow.block_power[h, i, j] = slow.block_power[h, i, j], 0.0
+        for i in range(2):
+            for j in range(WINDOWS):
+                slow.waiting_sq[h, i, j], slow.block_sq[h, i, j] = slow.block_sq[h, i, j], 0.0
+                slow.waiting_s[h, i, j], slow.block_s[h, i, j] = slow.block_s[h, i, j], 0.0
+    slow.waiting_fixes, slow.waiting_worst = slow.block_fixes, slow.block_worst
     slow.block_fixes = slow.block_all_s = slow.block_worst = 0.0
