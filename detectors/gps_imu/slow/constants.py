@@ -43,8 +43,8 @@ FREEDOM = (4, 2)
 # itself once per memory.
 BUDGET_PER_H = 0.1
 LOG_CHANCE = tuple(math.log(BUDGET_PER_H / (2 * WINDOWS) * memory / 3600.0) for memory in WINDOWS_S)
-# What is left of heavier tails, as a factor of the limit. Chosen so that the flights, copies of them with other sensors
-# and 10 h of simulated flights stay below.
+# What is left of heavier tails, as a factor of the limit. Chosen so that the flights and 20 h of simulated ones stay
+# below, and their copies with other sensors raise no more alarms than without this test.
 TAIL = 1.7
 # Mean squares of the sums before anything is learned, where 1 is white, horizontally and vertically, in straight flight
 # and in a manoeuvre; and how many looks they count like. Chosen near the largest of the flights, which are between 0.5
