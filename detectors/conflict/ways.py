@@ -230,8 +230,8 @@ def _up_and_down(at: int, one: State, other: State, limits: Limits, work: Work) 
     tried.alt_ft = one.alt_ft
 
     # below zero there is no level to fly at
-    first = max(0, math.ceil((one.alt_ft - LEVEL_REACH_FT) / LEVEL_STEP_FT))
-    count = max(0, math.floor((one.alt_ft + LEVEL_REACH_FT) / LEVEL_STEP_FT) - first + 1)
+    first = max(0, math.ceil((one.alt_ft - LEVEL_REACH_FT) / LEVEL_STEP_FT - _ROUND))
+    count = max(0, math.floor((one.alt_ft + LEVEL_REACH_FT) / LEVEL_STEP_FT + _ROUND) - first + 1)
     for c in range(count):
         way_ft = (first + c) * LEVEL_STEP_FT - one.alt_ft
         rate_fts = max(LEVEL_FPM / 60.0, climb_fts if way_ft > 0.0 else -climb_fts)

@@ -261,7 +261,7 @@ DECLARATION = Declaration(
     alone=True,
     per_vehicle=PerVehicle(
         axes=dict.fromkeys(
-            ("table", "doubts", "sole.receivers", "sole.axes", "patterns", "judged_t", "seen_t", "key"), 0
+            ("table", "slow", "doubts", "sole.receivers", "sole.axes", "patterns", "judged_t", "seen_t", "key"), 0
         ),
         buckets=("models",),
     ),

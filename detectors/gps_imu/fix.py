@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 from watchkeeper.detectors.gps_imu.ahrs import take_attitude
 from watchkeeper.detectors.gps_imu.align import loosen, place, relevel, seek_attitude
@@ -60,14 +61,22 @@ from watchkeeper.streams.geo import GRAVITY_MS2
 from watchkeeper.streams.kernels import njit
 
 
-@njit(cache=True)
-def take_gps(
-    row: Vehicle, slow: Slow, par: Settings, work: Work, t: float, data: F8, i: int, path: F8, sigma: F8
-) -> float:  # fmt: skip
-    """One fix, and in `path` what its receiver shows by itself (kernel.PATH).
+class Heard(NamedTuple):
+    """A fix as it came."""
 
-    Fills `sigma` per channel and returns the score, NaN where there is nothing to judge yet.
-    """
+    t: float
+    data: F8
+    """By [row, field]."""
+    i: int
+    """Its row."""
+    path: F8
+    """What its receiver shows by itself (kernel.PATH)."""
+
+
+@njit(cache=True)
+def take_gps(row: Vehicle, slow: Slow, par: Settings, work: Work, heard: Heard, sigma: F8) -> float:
+    """One fix. Fills `sigma` per channel and returns the score, NaN where there is nothing to judge yet."""
+    t, data, i = heard.t, heard.data, heard.i
     if row.delay_weight == 0.0:
         row.delay_s, row.delay_weight = par.gps_delay_s, DELAY_PRIOR
     horizon = t - row.delay_s
@@ -127,7 +136,7 @@ def take_gps(
     fix_timing(row, par, work, dt)
     look_for_slow(slow, row, work, dt)
     sigma[ACCURACY] = par.weight[ACCURACY] * par.threshold * lost_accuracy(row, data, i, dt, healthy)
-    score = scale_channels(row, par, work, path, sigma, changed, moving, dt)
+    score = scale_channels(row, par, work, heard.path, sigma, changed, moving, dt)
     if not math.isfinite(score):
         relevel(row)  # an IMU at the end of its range can drive the filter out of its own
         return math.nan

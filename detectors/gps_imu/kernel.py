@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from watchkeeper.detectors.gps_imu.fix import take_gps
+from watchkeeper.detectors.gps_imu.fix import Heard, take_gps
 from watchkeeper.detectors.gps_imu.imu_bins import take_imu
 from watchkeeper.detectors.gps_imu.state import AGAINST, AGAINST_VERTICAL, CHANNELS, REPLAY, STEP, Settings, Work
 from watchkeeper.streams.batch import F8, I4, I8, Bool
@@ -92,7 +92,9 @@ def run(
                 take_imu(row, par, work[0], imu_t[i], imu.data, i)
                 i += 1
             elif with_gps:
-                judged.score[g] = take_gps(row, slow, par, work[0], gps_t[g], gps.data, g, path[g], judged.sigma[g])
+                judged.score[g] = take_gps(
+                    row, slow, par, work[0], Heard(gps_t[g], gps.data, g, path[g]), judged.sigma[g]
+                )
                 for k in range(3):
                     judged.away[g, k] = row.away[k]
                 judged.away_t[g] = row.away_t

@@ -53,7 +53,8 @@ def cut(whole: dict[str, Any], part: int, parts: int, *, counts: bool) -> dict[s
     book = state["book"]
     # an alarm about a detector has two subjects; where the trouble goes on, it is raised again
     book["active"] = [e for e in book["active"] if (len(e["subjects"]) > 1 and counts) or e["subjects"][0] in mine]
-    book["below"] = [row for row in book["below"] if row[1][0] in mine]
+    for name in ("below", "changes"):
+        book[name] = [row for row in book[name] if row[1][0] in mine]
     if not counts:
         _clear(state)
     return state

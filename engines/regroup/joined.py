@@ -97,7 +97,7 @@ def _common(states: Sequence[State]) -> State:
         "book": {
             "active": list(active.values()),
             "refused": sum(book["refused"] for book in books),
-            "below": [row for book in books for row in book["below"]],
+            **{name: [row for book in books for row in book[name]] for name in ("below", "changes")},
         },
         "guard.state.looked_t": max(guard["looked_t"] for guard in guards),
         "guard.state.coverage.gone": [

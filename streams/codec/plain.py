@@ -50,13 +50,20 @@ class Keys(NamedTuple):
     """Those that may be true or false."""
 
 
-class Scratch(NamedTuple):
-    """Room of the kernel."""
+class Out(NamedTuple):
+    """What the kernel fills in, and its room."""
 
+    values: F8
+    """The time and the fields, by [field, payload]."""
+    bits: U8
+    """The same memory."""
+    words: I8
+    """By [word, start and length, payload]."""
     order: I4
     """The key that came k-th last time: senders repeat themselves."""
-    single: U4
-    as_single: F4
+    single: F4
+    single_bits: U4
+    """The same memory."""
 
 
 class PlainReader:
@@ -69,8 +76,8 @@ class PlainReader:
         start = np.cumsum([0, *map(len, names)]).astype(np.int32)
         self._columns = 1 + len(fields)
         self._keys = Keys(_bytes(b"".join(names)), start, np.array(flags))
-        single = np.zeros(1, np.uint32)
-        self._scratch = Scratch(np.zeros(ORDER_MAX, np.int32), single, single.view(np.float32))
+        self._order = np.zeros(ORDER_MAX, np.int32)
+        self._single = np.zeros(1, np.float32)
 
     def read(self, payloads: Sequence[bytes]) -> Plain | None:
         """What these say; None if any of them is not plain."""
@@ -79,7 +86,9 @@ class PlainReader:
         whole = b"".join(payloads)
         values = np.full((self._columns, n), np.nan)
         words = np.zeros((len(WORDS), 2, n), np.int64)
-        if not _read(_bytes(whole), ends, self._keys, self._scratch, values.view(np.uint64), values, words):
+        single_bits = self._single.view(np.uint32)
+        out = Out(values, values.view(np.uint64), words, self._order, self._single, single_bits)
+        if not _read(_bytes(whole), ends, self._keys, out):
             return None
         texts = []
         for place in range(len(WORDS)):
@@ -98,8 +107,9 @@ def _bytes(data: bytes) -> U1:
 
 
 @njit(cache=True)
-def _read(data: U1, ends: I8, keys: Keys, scratch: Scratch, bits: U8, values: F8, words: I8) -> bool:
-    """Fill `values` (and `bits`, the same memory) and `words` (start and length); False if any is not plain."""
+def _read(data: U1, ends: I8, keys: Keys, out: Out) -> bool:
+    """Fill `out`; False if any is not plain."""
+    words = out.words
     at = 0
     for i in range(ends.size):
         end = ends[i]
@@ -120,7 +130,7 @@ def _read(data: U1, ends: I8, keys: Keys, scratch: Scratch, bits: U8, values: F8
             if length < 0:
                 return False
             at = begin + length
-            key = _key(data, begin, length, k, keys, scratch.order)
+            key = _key(data, begin, length, k, keys, out.order)
             if at >= end or (key < 0 and not _ascii(data, begin, length)):
                 return False
             if key in (ID, VIA, CALLSIGN):
@@ -138,7 +148,7 @@ def _read(data: U1, ends: I8, keys: Keys, scratch: Scratch, bits: U8, values: F8
                 continue
             row = key - len(WORDS)
             timed |= row == 0
-            at = _value(data, at, end, row, i, row < 0 or keys.flag[key], scratch, bits, values)
+            at = _value(data, at, end, row, i, row < 0 or keys.flag[key], out)
             if at < 0:
                 return False
         if at != end or not timed:
@@ -147,19 +157,20 @@ def _read(data: U1, ends: I8, keys: Keys, scratch: Scratch, bits: U8, values: F8
 
 
 @njit(cache=True)
-def _value(data: U1, at: int, end: int, row: int, i: int, flag: bool, scratch: Scratch, bits: U8, values: F8) -> int:
-    """Read the value at `at` into a place, row -1: into none; where it ends, or -1 when it is not plain."""
+def _value(data: U1, at: int, end: int, row: int, i: int, flag: bool, out: Out) -> int:
+    """Read the value at `at` into a place, below row 0: into none; where it ends, or -1 when it is not plain."""
+    values = out.values
     kind = data[at]
     size = _SIZE[kind]
     if at + 1 + size > end:
         return -1
     if kind == 0xCB:
         if row >= 0:
-            bits[row, i] = _word(data, at + 1, 8)
+            out.bits[row, i] = _word(data, at + 1, 8)
     elif kind == 0xCA:
-        scratch.single[0] = np.uint32(_word(data, at + 1, 4))
+        out.single_bits[0] = np.uint32(_word(data, at + 1, 4))
         if row >= 0:
-            values[row, i] = scratch.as_single[0]
+            values[row, i] = out.single[0]
     elif kind == 0xC0:
         if row == 0:
             return -1

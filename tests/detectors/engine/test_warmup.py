@@ -10,6 +10,7 @@ from numba.core.registry import CPUDispatcher
 from watchkeeper.config.schema import DEFAULT
 from watchkeeper.detectors.engine.pipeline import Pipeline
 from watchkeeper.detectors.engine.warmup import warm_up
+from watchkeeper.streams.codec import decode
 from watchkeeper.streams.codec.encode import encode_frame, encode_sample, frame_topic, sample_topic
 from watchkeeper.streams.edge import Edge
 from watchkeeper.streams.messages import COLUMN
@@ -22,6 +23,7 @@ def compiled():
 
 batches = [b for scenario in ("mixed", "controlled", "jamming") for b in simulate(scenario, seconds=60.0).batches()]
 warm_up(DEFAULT)
+decode.warm_up()
 before, pipeline, edge = compiled(), Pipeline(DEFAULT), Edge(DEFAULT.topics, DEFAULT.limits, print)
 for number, batch in enumerate(batches):
     arrivals = []

@@ -13,7 +13,7 @@ from watchkeeper.detectors.fleet.fleet import Fleet
 from watchkeeper.detectors.gps_imu.constants import DELAY_PRIOR, LEVEL_FIRST, SETTLE_S, USUAL_FIRST
 from watchkeeper.detectors.gps_imu.detector import GpsImu
 from watchkeeper.detectors.gps_imu.eskf import POS, VEL
-from watchkeeper.detectors.gps_imu.fix import _update, take_gps
+from watchkeeper.detectors.gps_imu.fix import Heard, _update, take_gps
 from watchkeeper.detectors.gps_imu.kernel import PATH
 from watchkeeper.detectors.gps_imu.slow.state import Slow
 from watchkeeper.detectors.gps_imu.state import (
@@ -47,7 +47,7 @@ POSITION_M = np.array([100.0, 50.0, -30.0])
 
 @njit
 def _take(table, slow, par, work, t, data, path, sigma):
-    return take_gps(table[0], slow[0], par, work[0], t, data, 0, path, sigma)
+    return take_gps(table[0], slow[0], par, work[0], Heard(t, data, 0, path), sigma)
 
 
 @njit
