@@ -138,7 +138,8 @@ def power(rows: Sequence[Example], weight: F8) -> float:
         out = part == k
         if out.all():
             return 1.0  # nothing to leave out
-        table = fit(seen[~out], name[~out], weight[~out] / weight[~out].sum())
+        train_seen, train_name, train_weight = seen[~out], name[~out], weight[~out]
+        table = fit(train_seen, train_name, train_weight / train_weight.sum())
         logs[out] = np.log(
             np.maximum(probabilities([r for r, left in zip(rows, out, strict=True) if left], table), 1e-9)
         )

@@ -197,7 +197,7 @@ def test_cut_again_and_again_every_message_arrives_and_first_arrivals_are_in_ord
                 cuts = sorted(rng.sample(range(count), 8))
                 while len(first) < count:
                     try:
-                        first[int((await asyncio.wait_for(keeper.next(), 0.5))[1])] = None
+                        first[int((await asyncio.wait_for(keeper.next(), 0.05))[1])] = None
                     except TimeoutError:
                         # the broker waits for acknowledgements
                         keeper.transport.acknowledge(keeper.transport.received)
